@@ -82,10 +82,13 @@ def run(folder: Path, certificate: Path | None, proxy: str | None) -> None:
 
     no_core_dumps()
     own_files()
-    with _opened(folder) as here, alone(folder / "helper.lock", "helper"):
-        with HelperCalls(here.link, authority=certificate, proxy=proxy) as calls:
-            click.echo(shown(f"the helper {here.name!r} adds up {here.survey.title!r}"))
-            calls.run(here, told=lambda text: click.echo(shown(text), err=True))
+    with (
+        _opened(folder) as here,
+        alone(folder / "helper.lock", "helper"),
+        HelperCalls(here.link, authority=certificate, proxy=proxy) as calls,
+    ):
+        click.echo(shown(f"the helper {here.name!r} adds up {here.survey.title!r}"))
+        calls.run(here, told=lambda text: click.echo(shown(text), err=True))
 
 
 @helper.command()

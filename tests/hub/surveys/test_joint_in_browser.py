@@ -1,4 +1,4 @@
-"""A joint survey in a real browser: composed, helped, answered without an account, opened; and what leaves the respondent's page."""
+"""A joint survey in a real browser: composed, helped, answered without an account, opened; and what leaves a respondent."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_from_a_draft_to_its_sums(served: tuple[Field, str], visit: Any, tmp_pat
         page.get_by_role("button", name="Open the survey").click()
         expect(page.get_by_text("The survey is open.")).to_be_visible()
         sent = answered(served[1], number, visit, helper)
-        running = threading.Thread(target=calls.run, args=(helper,), kwargs={"told": lambda text: None, "idle": 0.05}, daemon=True)
+        running = threading.Thread(target=calls.run, args=(helper,), kwargs={"told": list, "idle": 0.05}, daemon=True)
         running.start()
         expect(page.locator("dd").first).to_have_text("1")  # by itself: the page looks
         accessible(page)
@@ -118,5 +118,6 @@ def answered(address: str, number: str, visit: Any, helper: Helper) -> str:
     accessible(page)
     shot(page, "joint-thanks")
     (report,) = [each for each in sent if each.method == "POST"]
-    assert "cookie" not in report.headers and report.url == f"{address}/api/v1/joint-surveys/{number}/reports"
+    assert "cookie" not in report.headers
+    assert report.url == f"{address}/api/v1/joint-surveys/{number}/reports"
     return report.post_data or ""

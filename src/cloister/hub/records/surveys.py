@@ -119,7 +119,7 @@ class JointTicket(Base):
 
 
 class JointReportRow(Base):
-    """A report: until both servers have checked it, this hub's share, and the helper's under the helper's seal; then its nonce."""
+    """A report: until both servers have checked it, this hub's share and the helper's, sealed; then its nonce."""
 
     __tablename__ = "joint_report"
     __table_args__ = _UNORDERED

@@ -262,7 +262,8 @@ class HelperCalls:
                     instead="cloister helper join",
                 )
             if found.get("state") == "done":
-                return told(f"the sums of {helper.reports} reports are opened")
+                told(f"the sums of {helper.reports} reports are opened")
+                return
             reports, counted = found.get("reports") or [], found.get("list")
             if reports:
                 answer = {"said": helper.said(base64.b64decode(found["check"]), reports)}

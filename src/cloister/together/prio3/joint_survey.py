@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
@@ -182,8 +183,7 @@ class JointSurvey:
         lengths = self._lengths
         if len(found) != sum(lengths):
             raise _refused("the shares under its seal have another length")
-        ends = [sum(lengths[:place]) for place in range(len(lengths) + 1)]
-        return [found[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+        return [found[begin:end] for begin, end in pairwise(accumulate(lengths, initial=0))]
 
     @property
     def _lengths(self) -> list[int]:
@@ -244,7 +244,7 @@ def new_helper_key() -> EccKey:
 
 def public_of(key: EccKey) -> bytes:
     """Its public half, as browsers read it."""
-    return key.public_key().export_key(format="raw")
+    return bytes(key.public_key().export_key(format="raw"))
 
 
 def public_key(data: bytes) -> EccKey:

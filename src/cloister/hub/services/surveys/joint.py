@@ -3,7 +3,7 @@
 From a draft to its sums: the questions are fixed when a helper is asked; the helper's operator agrees to them and sends a key;
 the author compares its fingerprint and opens the survey; respondents' devices send reports; both servers check each, once; when
 it is closed, each puts its noise into its share of the sums, and they are opened. What either promises alone is in
-`cloister.together.prio3.helper`. Nothing is charged to a ledger: a report is paid by its own respondent, whose page says how much.
+`cloister.together.prio3.helper`. No ledger is charged: a report is paid by its own respondent, whose page says how much.
 A report's shares are deleted as soon as both servers have checked it; its nonce stays.
 """
 
@@ -108,7 +108,7 @@ def ask(hub: Hub, db: Db, caller: Caller, number: str, questions: Sequence[Mappi
         if survey.epsilon > most:
             raise InvalidParameter(
                 "The survey is invalid",
-                why=f"its questions tell ε = {text_of(survey.epsilon)} of one respondent, and this institution allows {text_of(most)}",
+                why=f"its sums tell ε = {text_of(survey.epsilon)} of one respondent, and {text_of(most)} are allowed here",
                 instead="fewer questions, or a smaller ε for each",
             )
         found = [each.to_dict() for each in survey.questions]
@@ -173,7 +173,7 @@ def drop_joint(hub: Hub, db: Db, caller: Caller, number: str) -> None:
 def reports_of(db: Db, row: HeldJointSurvey) -> dict[str, int]:
     """How many reports are new, counted and dropped."""
     wanted = select(JointReportRow.state, func.count()).where(JointReportRow.survey == row.id).group_by(JointReportRow.state)
-    return {"new": 0, "counted": 0, "dropped": 0, **{state: count for state, count in db.execute(wanted)}}
+    return {"new": 0, "counted": 0, "dropped": 0, **dict(db.execute(wanted).tuples().all())}
 
 
 def survey_of(row: HeldJointSurvey) -> JointSurvey:
@@ -377,7 +377,7 @@ def _checked(survey: JointSurvey, key: bytes, report: JointReport) -> list[tuple
 
 
 def _key(hub: Hub, number: str) -> bytes:
-    """What both servers check with, and respondents don't know. Made with the first report, before any transaction that needs it."""
+    """What both servers check with, and respondents don't know. Made with the first report."""
     return stored_secret(hub.database, hub.keys, f"joint {number}")
 
 

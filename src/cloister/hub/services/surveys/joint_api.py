@@ -1,4 +1,4 @@
-"""The API of joint surveys: composing, the helper's link, opening, sums; for respondents the form and one report; the helper's calls.
+"""The API of joint surveys: composing, the helper's link, opening, sums; a respondent's form and report; a helper's calls.
 
 A report bears no sign-in. A helper shows the secret of its link in the header `Helper-Key`.
 """
