@@ -11,36 +11,18 @@ What may not live here: a decision about who may what (`access`), a search or a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.services.anonymizing.releasing import RELEASE
 from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.services.anonymizing.trying import TRY
 
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
 __all__ = ["SERVICE"]
-
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.anonymizing.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.anonymizing.api import api
-
-    return api()
-
 
 SERVICE = Service(
     name="anonymizing",
     title="Anonymised tables",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     jobs=(TRY, RELEASE),
     releases=(TABLE,),
     links=(

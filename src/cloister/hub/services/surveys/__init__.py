@@ -12,20 +12,13 @@ respondent, whose page says how much, and nothing in the hub ever holds a true a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cloister.hub.decisions.policy import Action, register_actions
-from cloister.hub.service import Guide, Link, Service
+from cloister.hub.service import Guide, Link, Service, routes_in
 from cloister.hub.services.surveys.modelling import SURVEY_MODEL, TRAIN
 from cloister.hub.services.surveys.words import LOOK
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter
+from cloister.hub.web.languages import N_
 
 __all__ = ["SERVICE"]
-
-N_ = str
-"""Marks an English text that is translated where it is shown."""
 
 _RESEARCHERS = frozenset({"analyst", "owner"})
 
@@ -40,26 +33,11 @@ register_actions(
 )
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.services.surveys import pages
-    from cloister.hub.web.routing import Pages
-
-    routes = Pages()
-    pages.add(routes)
-    return routes.router
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.surveys.api import api
-
-    return api()
-
-
 SERVICE = Service(
     name="surveys",
     title="Surveys",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     jobs=(LOOK, TRAIN),
     releases=(SURVEY_MODEL,),
     guides=(

@@ -17,6 +17,7 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyTicket
 from cloister.hub.services.surveys.composing import composed, question_from
 from cloister.hub.services.surveys.counting import counted
+from cloister.hub.web.languages import N_
 from cloister.local.survey import issue_tokens
 from cloister.printable import is_text
 from cloister.privacy.rational import exact_positive, text_of
@@ -31,8 +32,6 @@ MOST_QUESTIONS = 50
 MOST_WORDS = 3
 """Looking for words takes seconds for each of them, at each level."""
 MOST_INVITATIONS = 5_000
-N_ = str
-"""Marks an English text that is translated where it is shown."""
 _CAP = Fraction(8)
 """Of a new survey, where the institution allows it."""
 LEVELS = ((N_("more private"), "0.5"), (N_("middle"), "1"), (N_("more useful"), "2"))

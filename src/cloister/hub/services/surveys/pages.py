@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import Query, Request
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import func, select
 from starlette.responses import Response
 
@@ -55,12 +55,14 @@ _PAGE = 30
 _TYPED = ("name", "text", *dict.fromkeys(name for names in FIELDS.values() for name in names))
 
 
-def add(routes: Pages) -> None:
-    """Add them."""
+def pages() -> APIRouter:
+    """The routes."""
+    routes = Pages()
     _composing(routes)
     _responding(routes)
     _running(routes)
     _learning(routes)
+    return routes.router
 
 
 def _composing(routes: Pages) -> None:

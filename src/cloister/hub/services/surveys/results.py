@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.hub.services.surveys.counting import counted, refused_of
 from cloister.hub.services.surveys.words import Words, words_of
 from cloister.hub.spreadsheets import safe
+from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import INK, MAIN, svg_of
 from cloister.local.survey import Results, Tally
 from cloister.local.survey.alike import MEAN
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.surveys import HeldSurvey
 
-N_ = str
-"""Marks an English text that is translated where it is shown."""
 Told = dict[str, Any]
 """Results as plain JSON."""
 _PART, _LOCKS, _KEPT = "survey results", "survey locks", 50

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cloister.errors import InvalidParameter
-
-N_ = str
-"""Marks an English text that is translated where it is shown."""
+from cloister.hub.web.languages import N_
 
 KINDS = {
     "yes-no": N_("Yes or no"),

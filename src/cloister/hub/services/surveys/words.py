@@ -20,6 +20,7 @@ from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.service import JobType
 from cloister.hub.services.surveys.composing import of_text
 from cloister.hub.services.surveys.counting import counted
+from cloister.hub.web.languages import N_
 from cloister.local.survey import Results, Survey, Tally, Word
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
 
-N_ = str
-"""Marks an English text that is translated where it is shown."""
 _KIND = "survey.words"
 _STAGE = N_("looking for words")
 _PAUSE = timedelta(minutes=10)
