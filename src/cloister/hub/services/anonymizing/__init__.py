@@ -4,7 +4,7 @@
 - `trying.py`: risk against loss, to choose from; `trees.py`: the hierarchies; `picture.py`: the frontier.
 - `releasing.py`: the table leaves, with its report and its certificate. `tables.py`: such tables as a kind of release
   (`hub/releases`). `reading.py`: trials, and the stored rows of a table.
-- `api.py`, `pages.py` (`showing.py`, `words.py`): the routes.
+- `api.py`, `pages.py` (`words.py`): the routes.
 
 What may not live here: a decision about who may what (`access`), a search or a model (`cloister.anonymize`), how rows are stored.
 """

@@ -2,7 +2,7 @@
 
 - `order.py`, `fitting.py`: a model in the frame (`hub/work`), from what somebody wants to what leaves; `algorithms.py`: under
   which settings.
-- `expected.py`, `membership.py`: what made-up rows say of a method, before anything is spent and on a model's card.
+- `expected.py`: what made-up rows say of a method, before anything is spent and on a model's card.
 - `models.py`: models as a kind of release (`hub/releases`); `predicting.py`: what one is used for.
 - `released.py`: models of released tables, at no cost.
 - `api.py`, `pages.py`: the routes.

@@ -1,8 +1,8 @@
 """Surveys: composed by a researcher, answered by anybody without an account, randomised in the respondent's own browser.
 
-- `drafts.py`, `typed.py`, `composing.py`: a survey from its first draft to its end.
+- `drafts.py`, `composing.py`: a survey from its first draft to its end.
 - `counting.py`: what a respondent's machine sent, and what holds floods back.
-- `results.py`, `words.py`, `exporting.py`: estimates with their margins, as pages and as files; words are looked for by a job.
+- `results.py`, `words.py`: estimates with their margins, as pages and as files; words are looked for by a job.
 - `modelling.py`: models of the reports, as releases, at no cost.
 - `pages.py`, `api.py`: the routes.
 
