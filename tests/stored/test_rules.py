@@ -36,7 +36,7 @@ ALLOWED = {
     ("hub/services/learning/api.py", "asdict"): "the answer to a request; the model's fields are the names",
     ("hub/services/guests/running.py", "vars"): "what the frame decided, given on in memory",
     ("hub/services/joint_learning/exact.py", "vars"): "what the frame decided, given on in memory",
-    ("hub/services/projecting/attacking.py", "vars"): "what the frame decided, given on in memory",
+    ("hub/services/projecting/jobs.py", "vars"): "what the frame decided, given on in memory",
     ("hub/work/one_table.py", "vars"): "what the frame decided, given on in memory",
     ("hub/work/ordering.py", "fields"): "fields of a form and of a request, by the names that an order declares",
     ("hub/settings.py", "fields"): "by the literals of SETTINGS",

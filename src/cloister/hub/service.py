@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -171,3 +172,14 @@ class Service:
     opened: Callable[[Hub], None] | None = None
     """Called once when a process opens the hub."""
     closed: Callable[[Hub], None] | None = None
+
+
+def routes_in(package: str, name: str) -> Callable[[], APIRouter]:
+    """The routes that `name()` of the module `name` makes (`pages`, `api`): it is loaded when they are wanted, since a process
+    that serves nobody does without."""
+
+    def routes() -> APIRouter:
+        made: APIRouter = getattr(import_module(f"{package}.{name}"), name)()
+        return made
+
+    return routes

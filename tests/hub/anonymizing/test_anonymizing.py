@@ -15,7 +15,7 @@ from cloister.hub.platform.catalogue.managing import delete
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import OwnerView
-from cloister.hub.services.anonymizing.looks import levels_in_words
+from cloister.hub.services.anonymizing.trying import levels_in_words
 from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
 from tests.hub.anonymizing.rows import varied
 from tests.hub.house import READS, House, Visitor

@@ -10,7 +10,7 @@ from cloister.hub.decisions.policy import Object
 from cloister.hub.platform.catalogue.reading import examples
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.asking.pages import Offer, example_of
-from cloister.hub.services.synthesising.pages import _examples
+from cloister.hub.services.synthesising.order import _examples
 from cloister.query.parse import parse
 from cloister.tables.expression.names import quoted
 from tests.hub.house import House

@@ -16,7 +16,7 @@ from cloister import attacks
 from cloister.attacks import MembershipResult
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.learning.expected import LOST
-from cloister.hub.services.learning.membership import LINES, lines_of, most_found
+from cloister.hub.services.learning.fitting import LINES, lines_of, most_found
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from tests.hub.house import people_rows
 from tests.hub.learning.conftest import MAY, Stage

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.services.learning.expected import LOST
-from cloister.hub.services.learning.fitting import _STAGES
-from cloister.hub.services.learning.membership import LINES
+from cloister.hub.services.learning.fitting import _STAGES, LINES
 from cloister.hub.services.learning.models import CARD
 from cloister.hub.web.languages import language_of
 

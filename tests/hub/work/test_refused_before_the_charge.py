@@ -15,7 +15,7 @@ from cloister import compress
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.services.joint_learning.order import JointLearning
-from cloister.hub.services.projecting import fitting
+from cloister.hub.services.projecting import jobs
 from cloister.hub.services.projecting.orders import Attack, Fit
 from cloister.hub.work import orders
 from tests.hub.house import House, Visitor
@@ -111,7 +111,7 @@ def test_a_wrong_order_charges_nothing(house: House, owner: Visitor, work: str) 
 
 
 def test_what_is_not_installed_is_found_before_the_charge(house: House, owner: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "made", absent)
+    monkeypatch.setattr(jobs, "made", absent)
     assert done(house, owner, "/projections", PROJECT) == "failed"
     assert spent(house) == {"people": "ε = 0"}
 

@@ -14,7 +14,7 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Missing
-from cloister.hub.releases.kinds import ANSWERS, View, Which
+from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View, Which
 from cloister.hub.releases.pooling import pooling_api
 from cloister.hub.releases.reading import file_of, own_release, read_release, releases_of
 from cloister.hub.releases.shapes import (
@@ -22,11 +22,11 @@ from cloister.hub.releases.shapes import (
     ReleaseLine,
     Releases,
     Renamed,
+    ShareLine,
     Shares,
     Sharing,
     TableAnswered,
     TableQuestion,
-    share_line,
 )
 from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
 from cloister.hub.releases.tables import answer_in
@@ -35,7 +35,6 @@ from cloister.hub.web.routing import After, Confidence, Number, Routes
 
 if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
-    from cloister.hub.releases.kinds import ReleaseKind
 
 Form = Annotated[str, Path(max_length=20, pattern=r"^[a-z-]+$")]
 
@@ -213,7 +212,8 @@ def _sharing(routes: Routes) -> None:
 
 def _shares(hub: Hub, caller: Caller, row: StoredRelease) -> Shares:
     with hub.database.reading() as db:
-        return Shares(shares=[share_line(each) for each in shares_of(hub, db, caller, row)])
+        found = shares_of(hub, db, caller, row)
+        return Shares(shares=[ShareLine.model_validate(each, from_attributes=True) for each in found])
 
 
 def _one(wanted: Sharing) -> None:

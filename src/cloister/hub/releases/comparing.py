@@ -19,7 +19,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import AgainstRows, ReleaseKind
 from cloister.hub.releases.reading import seen_release
-from cloister.hub.service import JobType
+from cloister.hub.service import JobType, Progress
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
@@ -28,7 +28,7 @@ from cloister.hub.work.owner_view import make_view, seen_view
 from cloister.privacy import zero_of
 from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored
-from cloister.tables import Text
+from cloister.tables import Domain, Prepared, Text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.owner_views import OwnerView
-    from cloister.hub.service import Progress
-    from cloister.tables import Domain, Prepared
 
 VIEW = "comparison"
 """The kind of owner view."""
@@ -135,9 +133,8 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
         progress.tell("reading the rows", 0.2)
 
         def told() -> dict[str, Any]:
-            document = work.against.compare(row, _values(prepared, found.order.columns))
-            parts = [part.text for part in document.parts() if part.text]
-            return {"parts": parts, "version": version, "made_of": str(row.details.get("version", ""))}
+            parts = work.against.compare(row, _values(prepared, found.order.columns))
+            return {"parts": [each for each in parts if each], "version": version, "made_of": str(row.details.get("version", ""))}
 
         return told
 

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,6 @@ from cloister.hub.records.policies import policy_in
 from cloister.hub.records.releases import StoredRelease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -87,21 +87,14 @@ class AsTable:
     """What it was made under, of a person of any one population."""
 
 
-class Compared(Protocol):
-    """What a comparison says, in parts."""
-
-    def parts(self) -> Sequence[Any]:
-        """Each with its `text`; the first is its mark."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class AgainstRows:
     """How a release is compared with the rows that it was made of, for their owner alone (`comparing.py`)."""
 
     action: str
     """What its maker was allowed, and its owner must be still."""
-    compare: Callable[[StoredRelease, Mapping[str, list[Any]]], Compared]
-    """With the values of its columns."""
+    compare: Callable[[StoredRelease, Mapping[str, list[Any]]], Sequence[str]]
+    """With the values of its columns: what it says, in parts; the first is its mark, and an empty one is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Object, Policy, actions
 from cloister.hub.decisions.policy.shares import PUBLISH
-from cloister.hub.guard import check_action
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
@@ -24,20 +23,18 @@ from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.api import Form
 from cloister.hub.releases.comparing import compare_release, owns_sources, seen_comparison
-from cloister.hub.releases.kinds import ANSWERS, View, Which, kind_of
+from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View, Which, kind_of
 from cloister.hub.releases.pooling import pooling_pages
 from cloister.hub.releases.reading import file_of, own_release, releases_of, seen_release, titles_of
 from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
-from cloister.hub.web.render import render, request_gettext, request_language
+from cloister.hub.web.render import is_open, render, request_gettext, request_language
 from cloister.hub.web.routing import After, Confidence, Number, Pages
 from cloister.hub.web.speaking import voiced
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.releases.kinds import ReleaseKind
 
 
 _PAGE = 30
@@ -218,15 +215,6 @@ def _of_any(routes: Pages) -> None:
         except CloisterError as error:
             return _back(request, hub, caller, number, error)
         return go(request, _page_of(hub, row), _("The name was changed."))
-
-
-def is_open(caller: Caller, action: str) -> bool:
-    """Whether the caller's roles have an action."""
-    try:
-        check_action(caller, action)
-    except CloisterError:
-        return False
-    return True
 
 
 def _may(hub: Hub, db: Db, caller: Caller, number: str, action: str) -> bool:

@@ -93,10 +93,8 @@ def pooling_pages(routes: Pages, kind: ReleaseKind) -> None:
         with hub.database.reading() as db:
             rows = releases_of(hub, db, caller, kind=kind.name, limit=_SHOWN)
         parts = [each for each in rows if "of" not in each.details]
-        status, first = 200 if problem is None else problem.status, {"releases": (), "table": "", "title": ""}
-        return render(
-            request, "releases/pool.html", status=status, kind=kind, rows=parts, typed=first | {**typed}, problem=problem
-        )
+        first = {"releases": (), "table": "", "title": ""}
+        return render(request, "releases/pool.html", kind=kind, rows=parts, typed=first | {**typed}, problem=problem)
 
     @routes.get(f"{kind.path}/pool", "release.see")
     def form(request: Request, hub: HubDep, caller: CallerDep) -> Response:

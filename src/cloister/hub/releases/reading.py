@@ -11,7 +11,7 @@ network and with the sign-in of its reader; of what was asked in a project, whet
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,17 +32,14 @@ from cloister.hub.records.policies import grant_in_row
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.releases.derived import check_derived, decided, newest_open, sources_of
 from cloister.hub.releases.kinds import ANSWERS, View, Which, kind_of
-from cloister.hub.web.languages import language_of
+from cloister.hub.web.languages import Language, language_of
 from cloister.hub.web.routing import attachment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.web.languages import Language
 
 
 def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see", *, kind: str = "") -> StoredRelease:

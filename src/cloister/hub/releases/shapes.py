@@ -11,7 +11,6 @@ from cloister.hub.description import example
 
 if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
-    from cloister.hub.releases.sharing import Share
 
 Title = Annotated[str, Field(max_length=200)]
 
@@ -109,8 +108,3 @@ class Releases(BaseModel):
 
     releases: list[ReleaseLine]
     next: str | None
-
-
-def share_line(share: Share) -> ShareLine:
-    """One share in a list."""
-    return ShareLine.model_validate(share, from_attributes=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 
 from cloister.errors import CloisterError
 from cloister.hub.decisions.policy import Object
@@ -27,7 +27,6 @@ from cloister.hub.work.offer import Offer
 from cloister.tables import Domain, PrivateTable
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller

@@ -82,7 +82,7 @@ def respond(
     context: dict[str, Any] = {
         "caller": caller,
         "me": caller,
-        "may": partial(_may, caller),
+        "may": partial(is_open, caller),
         "hub_title": hub.settings.title,
         "institution": hub.settings.institution,
         "here": request.url.path,
@@ -90,7 +90,7 @@ def respond(
         "theme": theme if theme in THEMES else "auto",
         "language": language,
         "languages": LANGUAGES,
-        "menu": menu_of(hub.links, partial(_may, caller), request.url.path) if caller.signed_in else Menu(),
+        "menu": menu_of(hub.links, partial(is_open, caller), request.url.path) if caller.signed_in else Menu(),
         "help_address": help_address(hub.settings.docs, REFUSED if status >= 400 else help_for(hub.help, request.url.path)),
         "flashes": flashes,
         "fragment": part,
@@ -115,8 +115,8 @@ def respond(
     return response
 
 
-def _may(caller: Caller, action: str) -> bool:
-    """Whether a page shows the way to an action: what a role may not do at all is not offered."""
+def is_open(caller: Caller, action: str) -> bool:
+    """Whether the caller's roles have an action, and a page shows the way to it: what a role may not do at all is not offered."""
     try:
         check_action(caller, action)
     except CloisterError:

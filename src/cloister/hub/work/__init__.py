@@ -10,7 +10,7 @@
   charged.
 - `orders.py`: work that is ordered and done as a job, whole: a service says what is its own.
 - `owner_view.py`: what is no release: exact, for the owner of a data set alone.
-- `recheck.py`: what was revoked meanwhile keeps back what was made. `refusals.py`: every refusal has its audit entry.
+- `recheck.py`: what was revoked meanwhile keeps back what was made; every refusal has its audit entry.
 
 A service says what its work touches and costs (`authorise.Work`), runs it on the session that it gets, and keeps what was made
 with its audit entry in one transaction. Reserving and settling are the session's; deciding is `hub/decisions`'s. No rule lives

@@ -34,7 +34,7 @@ from cloister.hub.problems import Conflict, problem_of
 from cloister.hub.work.recheck import charged
 from cloister.ledger.measure import decode, encode, in_measure, kind_of, units_up
 from cloister.noise import Random
-from cloister.session import Delegate
+from cloister.session import Delegate, Door, Outcome, Question, Release, RowMethod, Spending
 from cloister.stored import Stored
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from cloister.hub.service import Progress
     from cloister.ledger import Charge, Ledger
     from cloister.privacy import Guarantee
-    from cloister.session import Door, Outcome, Question, Release, RowMethod, Spending
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import CloisterError
 from cloister.hub.decisions.checking import check_together, context_of
-from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.facts import Facts, facts_of
 from cloister.hub.decisions.policy import Decision, Object, actions
 from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.platform.access import algorithms_of
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
-    from cloister.hub.decisions.facts import Facts
     from cloister.hub.hub import Hub
     from cloister.hub.records.access import Algorithm
 

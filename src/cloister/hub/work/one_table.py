@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
-from cloister.hub.decisions.facts import Facts, facts_of
+from cloister.hub.decisions.facts import Facts, data_set_object, facts_of
 from cloister.hub.decisions.policy import Decision, Object
 from cloister.hub.max_delta import check_max_delta
-from cloister.hub.work.authorise import AuthorisedOrder, Terms, Wanted, Words, authorise, visible
+from cloister.hub.platform.catalogue import owned
+from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Terms, Wanted, Words, authorise, visible
 from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import amount_of, least, less, spend_of
 from cloister.session.questions.touched import Touched
@@ -21,11 +22,15 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.catalogue import DataSet
     from cloister.query import Session
     from cloister.session import Spending
 
     Charge = Callable[[Session, PrivateTable, Guarantee], Guarantee]
     """What would be charged now, at most, in a session, of a population of that budget: less, where it was bought before."""
+
+_MARKED = "anonymize.run"
+"""The action whose prohibitions say that no rows leave without differential privacy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +160,42 @@ def ready_table(
         check_max_delta(hub.settings.max_delta, words.name, asked, hub.ledger.spent(which.population))
         assert isinstance(declared, PrivateTable)
         return ReadyTable(**vars(found), order=order, table=declared, cost=work.cost(), charge=cost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OwnColumns:
+    """Columns of a data set of one's own, as the frame asks about them. They cost nothing that could be counted."""
+
+    terms: Terms
+    words: Words
+    name: str
+    columns: Callable[[Session, str], Iterable[str]]
+
+    def touches(self, session: Session) -> Touched:
+        return Touched({self.name: self.columns(session, self.name)})
+
+    def costs(self, session: Session) -> Mapping[str, Guarantee]:
+        return {}
+
+
+def own_rows(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    table: str,
+    terms: Terms,
+    words: Words,
+    columns: Callable[[Session, str], Iterable[str]],
+) -> tuple[DataSet, Authorised]:
+    """A data set of one's own, and the session with its rows, or the refusal: for work by the marked door, which is the owner's
+    alone, whatever has been granted to others. `columns`: those that it reads of the data set, by name. Who forbids one way of
+    rows by the marked door, anonymised tables, forbids all of them."""
+    row, facts = owned(hub, db, caller, table), facts_of(hub, db)
+    which = facts.data_sets.get(row.id) or data_set_object(row)
+    for action in dict.fromkeys((_MARKED, terms.action)):
+        work = _OwnColumns(terms=replace(terms, action=action), words=words, name=row.name, columns=columns)
+        found = authorise(hub, db, facts, caller, work, {row.name: which}, priced=False)
+    return row, found
 
 
 def _named(hub: Hub, caller: Caller, facts: Facts, table: str) -> Object:

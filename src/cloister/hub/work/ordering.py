@@ -35,7 +35,7 @@ from cloister.hub.work.concurrency import looking
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
 from cloister.lazily import check_installed
-from cloister.session.questions.spend import amount_of
+from cloister.session.questions.spend import amount_of, measure_of
 from cloister.stored import canonical
 from cloister.tables.sourcing.reading import representable
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.work.authorise import AuthorisedOrder
+    from cloister.hub.work.offer import Offer
     from cloister.hub.work.one_table import ReadyTable
     from cloister.privacy import Guarantee
 
@@ -171,6 +172,20 @@ def open_projects(db: Db, caller: Caller) -> list[tuple[str, str]]:
     return [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
 
 
+def about_offered(hub: Hub, offered: Sequence[Offer], typed: Mapping[str, Any]) -> tuple[Offer | None, dict[str, Any]]:
+    """The data set of those on offer that a form is about, the first where none is typed; and what such a form shows of it."""
+    opened = {each.which.name: each for each in offered}
+    name = typed["table"] if typed["table"] in opened else next(iter(opened), "")
+    offer = opened.get(name)
+    return offer, {
+        "opened": list(opened),
+        "chosen": name,
+        "measure": "" if offer is None else measure_of(hub.ledger.budget(offer.which.population)),
+        "purposes": () if offer is None else offer.purposes,
+        "names_purpose": offer is not None and offer.names_purpose,
+    }
+
+
 def check_texts(order: Any) -> None:
     """Refuse an order in which a text has half of a character: it can't be kept.
 
@@ -269,12 +284,10 @@ def order_pages(
     def shown(asked: Request, hub: Hub, caller: Caller, values: Mapping[str, Any], **told: Any) -> Response:
         with hub.database.reading() as db:
             shows, projects = {"chosen": "", **more(hub, db, caller, values)}, open_projects(db, caller)
-        problem = told.get("problem")
         inputs = list(_inputs(request, values, shows.get("choices", {}))) if template == _PLAIN else ()
-        how = {"work": work, "path": path, "inputs": inputs, "projects": projects, "key": new_secret()}
+        how: dict[str, Any] = {"work": work, "path": path, "inputs": inputs, "projects": projects, "key": new_secret()}
         how["heading"] = heading or work.title
-        status = 200 if problem is None else problem.status
-        return render(asked, template, status=status, **how, **shows, **{"price": None, "before": None, "problem": None, **told})
+        return render(asked, template, **how, **shows, **{"price": None, "before": None, "problem": None, **told})
 
     def typed(form: Form) -> dict[str, Any]:
         return {name: tuple(dict.fromkeys(form.all(name))) if many else _text(form, name) for name, many in lists.items()}

@@ -25,13 +25,12 @@ from cloister.hub.platform.catalogue import register
 from cloister.hub.platform.jobs import Stopped, Superseded, caller_of_job, came_of, submit
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict
-from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.policies import parts_of
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.service import JobType
+from cloister.hub.service import JobType, Progress
 from cloister.hub.work.attempts import AttemptSession, Charges
-from cloister.hub.work.recheck import check_standing, present, withheld
-from cloister.hub.work.refusals import note_refusal
+from cloister.hub.work.recheck import check_standing, note_refusal, present, withheld
 from cloister.hub.work.submitting import submit_once, telling
 from cloister.lazily import check_installed
 
@@ -40,9 +39,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSetVersion
     from cloister.hub.releases.kinds import ReleaseKind
-    from cloister.hub.service import Progress
     from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Words
     from cloister.privacy import Guarantee
     from cloister.stored import Stored
@@ -131,6 +128,8 @@ class OrderedWork(ABC, Generic[Wanted, Found]):
     """The fields of an order that may hold values of rows: a job keeps them wrapped."""
     extra: str = ""
     """What has to be installed for it."""
+    audited: tuple[str, ...] = ()
+    """The fields of an order that its audit entry says."""
     marked: bool = False
     """Whether it leaves by the marked door: then it charges nothing, reads rows once the NotPrivate event is written, and is
     stopped at any stage."""
@@ -182,7 +181,7 @@ class OrderedWork(ABC, Generic[Wanted, Found]):
 
     def written(self, found: Found) -> dict[str, Any]:
         """What its audit entry says besides."""
-        return {}
+        return {name: getattr(found.order, name) for name in self.audited}
 
 
 def look(hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], order: Wanted) -> Found:

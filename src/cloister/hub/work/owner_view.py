@@ -20,7 +20,7 @@ from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
-from cloister.hub.work.orders import Found, ordered
+from cloister.hub.work.orders import Found, OrderedWork, ordered
 from cloister.hub.work.recheck import present
 from cloister.session.state.scrubbed import scrubbed
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
-    from cloister.hub.work.orders import OrderedWork
 
 
 def make_view(

@@ -3,19 +3,25 @@
 The decision was made before the charge. Between the two the owner may have revoked the grant, the token may have been revoked,
 the person blocked. So in the transaction that keeps a release the person is looked up once more, and where anything has changed
 that decides who may ask what, the policy is asked again. The charge stands, since rows were read; the release does not leave.
+
+Every refusal of work has its audit entry and its counter: what, why, and what was charged all the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cloister.errors import AccessDenied, CloisterError
+from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, stored_name
 from cloister.hub.decisions.callers import caller_again, caller_for
 from cloister.hub.decisions.checking import check_together
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.generation import generation
+from cloister.hub.platform.access import under
+from cloister.hub.platform.trail import write_alone
+from cloister.hub.problems import Missing
 from cloister.hub.work.bounds import account_of, check_limits
 
 if TYPE_CHECKING:
@@ -117,3 +123,27 @@ def withheld(what: str, why: str, error: CloisterError) -> AccessDenied:
 def charged(what: str, error: CloisterError) -> AccessDenied:
     """The same where the charge stands."""
     return withheld(what, f"{error.why}, after the request was submitted; it was charged, and the charge stands", error)
+
+
+def note_refusal(
+    hub: Hub,
+    caller: Caller,
+    action: str,
+    error: Exception,
+    *,
+    kind: str,
+    purpose: str,
+    algorithm: str = "",
+    cost: Mapping[str, str] | None = None,
+    **details: Any,
+) -> None:
+    """Write down that somebody was refused work, or that it failed. `kind`: of what it was about; `algorithm`: as it was named,
+    or its id."""
+    outcome = "denied" if isinstance(error, AccessDenied) else "failed"
+    hub.meter.question("denied" if outcome == "denied" else "over-budget" if isinstance(error, BudgetExceeded) else "refused")
+    if algorithm:
+        with hub.database.reading() as db:
+            details |= under(db, algorithm, known=not isinstance(error, Missing))
+    rule = error.rule if isinstance(error, CloisterError) else ""
+    said = {"error": stored_name(error), "rule": rule, **details}
+    write_alone(hub, caller, action, kind=kind, purpose=purpose, outcome=outcome, cost=dict(cost or {}), **said)

@@ -45,12 +45,9 @@ def store_job(hub: Hub, claim: Claim, submit: Callable[[Db], str]) -> tuple[int,
 
 def accepted(job: str) -> Response:
     """What the API answers to who has submitted it."""
-    return Response(json.dumps({"job": job}, separators=(",", ":")), 202, located(job), media_type="application/json")
-
-
-def located(job: str) -> dict[str, str]:
-    """The header that says where to look."""
-    return {"Location": f"/api/v1/jobs/{job}"}
+    return Response(
+        json.dumps({"job": job}, separators=(",", ":")), 202, {"Location": f"/api/v1/jobs/{job}"}, media_type="application/json"
+    )
 
 
 def telling(progress: Progress, stages: Mapping[str, float], *, free: Collection[str]) -> Callable[[str], None]:

@@ -4,43 +4,25 @@
 - `trying.py`: risk against loss, to choose from; `trees.py`: the hierarchies; `picture.py`: the frontier.
 - `releasing.py`: the table leaves, with its report and its certificate. `tables.py`: such tables as a kind of release
   (`hub/releases`). `reading.py`: trials, and the stored rows of a table.
-- `api.py`, `pages.py` (`showing.py`, `words.py`): the routes.
+- `api.py`, `pages.py` (`words.py`): the routes.
 
 What may not live here: a decision about who may what (`access`), a search or a model (`cloister.anonymize`), how rows are stored.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.services.anonymizing.releasing import RELEASE
 from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.services.anonymizing.trying import TRY
 
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
 __all__ = ["SERVICE"]
-
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.anonymizing.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.anonymizing.api import api
-
-    return api()
-
 
 SERVICE = Service(
     name="anonymizing",
     title="Anonymised tables",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     jobs=(TRY, RELEASE),
     releases=(TABLE,),
     links=(

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.hub.decisions.facts import data_set_object, facts_of
 from cloister.hub.platform.catalogue import live_of, owned
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
-from cloister.hub.work.one_table import private_table
+from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
+from cloister.hub.work.one_table import own_rows, private_table
 from cloister.lazily import check_installed
-from cloister.session.questions.touched import Touched
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.privacy import Guarantee
     from cloister.query import Session
 
 
@@ -48,27 +44,6 @@ class AuthorisedTable(AuthorisedOrder[Anonymizing]):
     table: PrivateTable
 
 
-class _Parts:
-    """The columns of one table that have a part, as the frame asks about them. It costs nothing that could be counted."""
-
-    words = WORDS
-
-    def __init__(self, order: Anonymizing, name: str) -> None:
-        self.terms, self._order, self._name = Terms(action=ACTION, purpose=order.purpose), order, name
-
-    def touches(self, session: Session) -> Touched:
-        from cloister.anonymize.from_tables import check_one_row_each
-
-        table = private_table(session, self._name, self._order.parts, WORDS.invalid)
-        check_one_row_each(self._name, table)
-        order = self._order.settled(table)
-        order.anonymizer()  # refuses hierarchies that contradict themselves
-        return Touched({self._name: order.left})
-
-    def costs(self, session: Session) -> Mapping[str, Guarantee]:
-        return {}
-
-
 def ready(hub: Hub, db: Db, caller: Caller, order: Anonymizing) -> AuthorisedTable:
     """The session with the rows, or the refusal. No row is read.
 
@@ -76,9 +51,18 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Anonymizing) -> AuthorisedTab
     been granted to others.
     """
     check_installed("anonymize", WORDS.withheld)
-    row, facts = owned(hub, db, caller, order.table), facts_of(hub, db)
-    which = facts.data_sets.get(row.id) or data_set_object(row)
-    found = authorise(hub, db, facts, caller, _Parts(order, row.name), {row.name: which}, priced=False)
+
+    def columns(session: Session, name: str) -> list[str]:
+        from cloister.anonymize.from_tables import check_one_row_each
+
+        table = private_table(session, name, order.parts, WORDS.invalid)
+        check_one_row_each(name, table)
+        settled = order.settled(table)
+        settled.anonymizer()  # refuses hierarchies that contradict themselves
+        return settled.left
+
+    terms = Terms(action=ACTION, purpose=order.purpose)
+    row, found = own_rows(hub, db, caller, order.table, terms, WORDS, columns)
     table = found.held.tables[row.name]  # all of its columns: the session knows those alone that no policy closes
     assert isinstance(table, PrivateTable)
     return AuthorisedTable(**vars(found), order=order.settled(table), sent=order, row=row, table=table)

@@ -27,7 +27,7 @@ from cloister.hub.services.anonymizing.order import ORDER, Anonymizing
 from cloister.hub.services.anonymizing.reading import csv_digest
 from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.web.languages import N_
-from cloister.hub.work.orders import NewDataSet, OrderedWork, Product, job_of
+from cloister.hub.work.orders import NewDataSet, OrderedWork, Product, Running, job_of
 from cloister.printable import json_of
 from cloister.session.state.scrubbed import scrubbed
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from cloister.anonymize.from_tables import Published
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.work.orders import Running
     from cloister.tables.sourcing.sources import Source
 
 _STAGES = {"preparing the tables": 0.0, "anonymising": 0.1, "simulating attacks": 0.5, "keeping the table": 0.9}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.services.anonymizing.order import MOST_LEVELS, hierarchy_of
@@ -16,13 +15,8 @@ MOST_LEAVES = 400
 """A tree of more values is no picture any more."""
 
 
-def trees_of(ladders: Mapping[str, Ladder], words: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Of each column its tree; `words` say how the hierarchy was chosen."""
-    return {name: tree_of(ladder, words.get(name, "")) for name, ladder in ladders.items()}
-
-
 def tree_of(ladder: Ladder, about: str = "") -> dict[str, Any]:
-    """A hierarchy: as a tree, and as lines that can be edited; of very many values only how many."""
+    """A hierarchy: as a tree, and as lines that can be edited; of very many values only how many. `about`: how it was chosen."""
     values = len(ladder.labels[0])
     small = values <= MOST_LEAVES and ladder.height <= MOST_LEVELS
     return {

@@ -2,30 +2,34 @@
 
 There are two kinds of choices. For several k the search that was ordered finds its best table. For the k that was ordered, the
 lattice of levels is drawn: recodings of which no other has both less risk and less loss.
+
+Of each, twenty rows as they are and as they would leave stand side by side, taken evenly from the whole table. They are a part of
+the trial, so they are encrypted with it, gone after a week, and decided on at each look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.service import JobType
+from cloister.hub.service import JobType, Progress
 from cloister.hub.services.anonymizing.authorised import AuthorisedTable
-from cloister.hub.services.anonymizing.looks import levels_in_words, rows_after, rows_before
 from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.services.anonymizing.reading import TRIAL
 from cloister.hub.services.anonymizing.releasing import ANONYMISING
-from cloister.hub.services.anonymizing.trees import trees_of
+from cloister.hub.services.anonymizing.trees import tree_of
 from cloister.hub.work.owner_view import make_view
 
 if TYPE_CHECKING:
-    from cloister.anonymize import Anonymizer, Choice, Risk
+    from cloister.anonymize import Anonymizer, Choice
     from cloister.anonymize.frames import Frame
+    from cloister.anonymize.hierarchies.ladder import Ladder
+    from cloister.anonymize.recoding import Recoded
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import DataSet
-    from cloister.hub.service import Progress
+
 
 _SIZES = (2, 3, 5, 10, 20, 50)
 _SECONDS = 20.0
@@ -55,7 +59,13 @@ def _tried(order: Anonymizing, frame: Frame, row: DataSet, progress: Progress) -
     progress.tell("reading the rows", 0.0)
     raw = risk(frame, quasi=order.columns("quasi"), sensitive=order.columns("sensitive"))
     found: dict[str, Any] = {
-        "before": _before(raw),
+        "before": {
+            "prosecutor": raw.prosecutor,
+            "marketer": raw.marketer,
+            "alone": raw.sample_uniques,
+            "rows": raw.rows,
+            "classes": raw.classes,
+        },
         "page": raw.to_html(of=row.title),
         "points": [],
         "trees": {},
@@ -69,7 +79,7 @@ def _tried(order: Anonymizing, frame: Frame, row: DataSet, progress: Progress) -
     except CloisterError as error:
         return found | {"refused": _told(error)}
     words = {name: hierarchy.describe() for name, hierarchy in first.chosen.items()}
-    found["trees"] = trees_of(problem.ladders, words)
+    found["trees"] = {name: tree_of(ladder, words.get(name, "")) for name, ladder in problem.ladders.items()}
     found["words"] = levels_in_words(problem.ladders)
     found["sample"] = rows_before(frame, _shown(order))
     sizes = [] if order.levels else sorted({*_SIZES, order.k})
@@ -92,17 +102,6 @@ def _shown(order: Anonymizing) -> list[str]:
     """The columns that leave, those that others may know first."""
     quasi = order.columns("quasi")
     return [*quasi, *(name for name in order.left if name not in quasi)]
-
-
-def _before(raw: Risk) -> dict[str, Any]:
-    """How easily people are found in the rows as they are."""
-    return {
-        "prosecutor": raw.prosecutor,
-        "marketer": raw.marketer,
-        "alone": raw.sample_uniques,
-        "rows": raw.rows,
-        "classes": raw.classes,
-    }
 
 
 def _told(error: CloisterError) -> dict[str, Any]:
@@ -196,3 +195,57 @@ def _spread(choices: list[Choice], most: int) -> list[Choice]:
 
 
 TRY = JobType(kind="anonymizing.try", title="Trial of an anonymised table", run=_run)
+
+
+ROWS, MOST_COLUMNS = 20, 12
+_LONGEST = 60
+
+
+def places_of(rows: int) -> list[int]:
+    """Which rows are looked at.
+
+    >>> places_of(3), places_of(39)[:3], len(places_of(1000))
+    ([0, 1, 2], [0, 2, 4], 20)
+    """
+    few = min(rows, ROWS)
+    return [place * (rows - 1) // max(few - 1, 1) for place in range(few)]
+
+
+def rows_before(frame: Frame, columns: Sequence[str]) -> dict[str, Any]:
+    """The rows as they are, in the columns that leave: quasi-identifiers first."""
+    shown = list(columns)[:MOST_COLUMNS]
+    places = places_of(frame.rows)
+    lines = [[_cell_text(frame.data[name][place]) for name in shown] for place in places]
+    return {"columns": shown, "rows": lines, "more": len(columns) - len(shown)}
+
+
+def rows_after(frame: Frame, recoded: Recoded, columns: Sequence[str]) -> list[list[str | None] | None]:
+    """The same rows as they would leave; None for one that is suppressed."""
+    lines: list[list[str | None] | None] = []
+    for place in places_of(frame.rows):
+        if recoded.suppressed[place]:
+            lines.append(None)
+            continue
+        found = []
+        for name in list(columns)[:MOST_COLUMNS]:
+            column = recoded.columns.get(name)
+            found.append(_cell_text(frame.data[name][place] if column is None else column.labels[column.codes[place]]))
+        lines.append(found)
+    return lines
+
+
+def levels_in_words(ladders: Mapping[str, Ladder]) -> dict[str, list[str]]:
+    """What a value looks like at each level of a column: one of its labels, from the middle. Level 0 is the values themselves."""
+    return {
+        name: [(_cell_text(labels[len(labels) // 2]) or "") if len(labels) else "" for labels in ladder.labels[: ladder.height]]
+        for name, ladder in ladders.items()
+    }
+
+
+def _cell_text(value: Any) -> str | None:
+    from cloister.anonymize.hierarchies.levels import text_of
+
+    if value is None:
+        return None
+    told = value if isinstance(value, str) else text_of(value)
+    return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 1]}…"

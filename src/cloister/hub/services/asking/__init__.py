@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.service import Card, Direct, Guide, Link, Service
+from cloister.hub.service import Card, Direct, Guide, Link, Service, routes_in
 from cloister.hub.services.asking.answering import QUESTION, Answered, ask, ask_together, stored
 from cloister.hub.services.asking.answers import ANSWER
 from cloister.hub.services.asking.preview import explain, preview, rehearse
@@ -22,7 +22,6 @@ from cloister.hub.services.asking.question_request import QuestionRequest, check
 from cloister.hub.services.asking.watching import watched, watching
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -32,18 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["SERVICE", "Answered", "QuestionRequest", "ask", "ask_together", "explain", "preview", "rehearse", "stored"]
 
 _FEW, _SHOWN = 5, 50
-
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.asking.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.asking.api import api
-
-    return api()
 
 
 def _direct() -> tuple[Direct, ...]:
@@ -92,8 +79,8 @@ def _closed(hub: Hub) -> None:
 SERVICE = Service(
     name="asking",
     title="Queries",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     busy=True,
     direct=_direct,
     jobs=(QUESTION,),

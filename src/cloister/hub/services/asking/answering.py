@@ -18,9 +18,9 @@ from cloister.hub.caller import Caller
 from cloister.hub.decisions.held import steadily
 from cloister.hub.ids import new_id
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
-from cloister.hub.platform.trail import act_of, question_details
+from cloister.hub.platform.trail import Act, act_of, question_details
 from cloister.hub.problems import Missing
-from cloister.hub.service import JobType
+from cloister.hub.service import JobType, Progress
 from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready, spend_for
 from cloister.hub.services.asking.keeping import Keeping, Kept, keep, rush_of
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
@@ -30,8 +30,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import decided
 from cloister.hub.work.concurrency import working
 from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
-from cloister.hub.work.recheck import present
-from cloister.hub.work.refusals import note_refusal
+from cloister.hub.work.recheck import note_refusal, present
 from cloister.hub.work.submitting import store_job, telling
 from cloister.session import Release
 
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.decisions.facts import Facts
     from cloister.hub.hub import Hub
-    from cloister.hub.platform.trail import Act
-    from cloister.hub.service import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,16 +230,12 @@ def ask_once(
     def work(claim: Claim) -> tuple[int, bytes]:
         wish = later()
         if wish is not None:
-            return store_job(hub, claim, lambda db: ask_later(hub, db, caller, wish))
+            payload = {"wish": WISH.told(wish), "came": came_of(caller)}  # from where and how, for the policy
+            return store_job(hub, claim, lambda db: submit(hub, db, caller, "question", payload, purpose=wish.purpose))
         kept = asking((lambda db, kept: claim.store(db, 201, told(kept))) if key else None)
         return 201, told(kept)
 
     return once(hub, caller, key, request, work, **how)
-
-
-def ask_later(hub: Hub, db: Db, caller: Caller, wish: QuestionRequest) -> str:
-    """Put a question into the queue; the id of its job. From where and how the person came is kept for the policy."""
-    return submit(hub, db, caller, "question", {"wish": WISH.told(wish), "came": came_of(caller)}, purpose=wish.purpose)
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:

@@ -39,7 +39,6 @@ from cloister.hub.guidance import guidance_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.derived import told_policy
 from cloister.hub.releases.kinds import ANSWERS, File, FileKind, ReleaseKind, View
-from cloister.hub.releases.pages import is_open
 from cloister.hub.services.asking.charts import MOST_ROWS, alt_text, chart_file, chart_pages, fits_file, has_chart, has_hollow
 from cloister.hub.services.asking.shapes import answer_bytes, finite, plain
 from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
@@ -47,6 +46,7 @@ from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.formats import guarantee
 from cloister.hub.web.languages import N_
 from cloister.hub.web.maps import map_of, map_svg, said_beside
+from cloister.hub.web.render import is_open
 from cloister.hub.work.authorise import sight
 from cloister.hub.workbooks import MEDIA_TYPE, Sheet, workbook
 from cloister.printable import json_of

@@ -141,11 +141,9 @@ def _plain(request: Request, body: bytes) -> tuple[Question, str] | None:
         return None
 
 
-def _directly(hub: Hub, caller: Caller, asked: tuple[Question, str]) -> Response:
-    return _asked(hub, caller, *asked)
-
-
-DIRECT = Direct(path="/questions", action="question.ask", read=_plain, answer=_directly)
+DIRECT = Direct(
+    path="/questions", action="question.ask", read=_plain, answer=lambda hub, caller, asked: _asked(hub, caller, *asked)
+)
 """`POST /questions`, with an API token."""
 
 

@@ -163,7 +163,8 @@ def _unknown(
     for each in _meant(facts, wish.texts):
         if each.name in session.tables or each.name.casefold() not in named:
             continue
-        if each.name in seen and each.owner == caller.id and _is_closed(db, each):
+        state = select(DataSet.state).where(DataSet.id == each.id)
+        if each.name in seen and each.owner == caller.id and db.scalar(state) == "closed":
             return UnknownTable(
                 error.what,
                 why="the data set is closed to queries",
@@ -173,10 +174,6 @@ def _unknown(
         if denied is not None:
             return refusal_of(db, replace(denied, action=action))
     return UnknownTable(error.what, why="no data set of that name is open to you", instead="one of those on the page Data")
-
-
-def _is_closed(db: Db, which: Object) -> bool:
-    return db.scalar(select(DataSet.state).where(DataSet.id == which.id)) == "closed"
 
 
 def _for_now(hub: Hub, caller: Caller, facts: Facts, which: Object) -> Decision | None:

@@ -18,8 +18,8 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import CallerDep
-from cloister.hub.hub import HubDep
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.platform.budgets import sees_budget
 from cloister.hub.problems import problem_of
@@ -40,8 +40,6 @@ from cloister.session.questions.spend import amount_of
 from cloister.tables.expression.names import alias, quoted
 
 if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.hub.records.releases import StoredRelease
     from cloister.session import Affordable
 
@@ -148,7 +146,6 @@ def _page(request: Request, hub: Hub, caller: Caller, about: str, typed: dict[st
     told: dict[str, Any] = {"tables": tables, "row": row, "left": left, "typed": typed, "key": new_secret()}
     if row is not None and not typed.get("sql"):
         told["typed"] = {**typed, "sql": _first(row)}
-    status = 200
     if row is not None and typed.get("sql"):
         try:
             wish = QuestionRequest(sql=typed["sql"], spend=typed.get("spend", ""), purpose=typed.get("purpose", ""))
@@ -160,8 +157,7 @@ def _page(request: Request, hub: Hub, caller: Caller, about: str, typed: dict[st
                 told["asked"] = shown(ask(hub, caller, wish).release, wish.confidence)
         except CloisterError as error:
             told["problem"] = problem_of(error)
-            status = told["problem"].status
-    return render(request, "asking/both.html", status=status, **{"problem": None, "found": None, "asked": None, **told})
+    return render(request, "asking/both.html", **{"problem": None, "found": None, "asked": None, **told})
 
 
 def _first(row: StoredRelease) -> str:

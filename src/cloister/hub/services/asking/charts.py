@@ -17,7 +17,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.cache import cached
 from cloister.hub.problems import Missing
 from cloister.hub.releases.kinds import File, View
-from cloister.hub.web.languages import N_, language_of
+from cloister.hub.web.languages import N_, Language, language_of
 from cloister.hub.web.pictures import INK, LINE, MAIN, SOFT, themed
 from cloister.hub.web.retelling import Shapes
 from cloister.printable import escape
@@ -28,7 +28,6 @@ from cloister.session.releases.drawing import png, svg
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.releases import StoredRelease
-    from cloister.hub.web.languages import Language
 
 
 MOST_PANELS = 4

@@ -34,10 +34,19 @@ from cloister.hub.services.asking.answers import ANSWER, CONFIDENCES, confidence
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under
 from cloister.hub.services.asking.both_ways import both_pages
 from cloister.hub.services.asking.charts import chart_svg, retold
-from cloister.hub.services.asking.pages_boards import board_pages
-from cloister.hub.services.asking.pages_build import START, TERMS, build_page, builder, built_sql, is_built, page_of_sql
-from cloister.hub.services.asking.pages_published import published_pages
-from cloister.hub.services.asking.piloting import PILOT, margins_by_size, pilot_sql
+from cloister.hub.services.asking.pages_boards import board_pages, published_pages
+from cloister.hub.services.asking.pages_build import (
+    PILOT,
+    START,
+    TERMS,
+    build_page,
+    builder,
+    built_sql,
+    is_built,
+    margins_by_size,
+    page_of_sql,
+    pilot_sql,
+)
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import NAME, WISH, QuestionRequest
 from cloister.hub.services.asking.saved import remove, save, saved_of, seen_question
@@ -373,7 +382,7 @@ def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: Cloi
     problem, place = problem_of(error), error_position(form.get("sql", "")[:60_000], error)
     if is_fragment(request):
         return render(request, "asking/explained.html", status=200, told=None, problem=problem, place=place)  # a part of a page
-    return _again(request, hub, caller, form, status=problem.status, problem=problem, place=place)
+    return _again(request, hub, caller, form, problem=problem, place=place)
 
 
 def _page(
@@ -382,7 +391,6 @@ def _page(
     caller: Caller,
     values: dict[str, str],
     *,
-    status: int = 200,
     about: str = "",
     begins: bool = False,
     **more: Any,
@@ -407,7 +415,6 @@ def _page(
     return render(
         request,
         "asking/ask.html",
-        status=status,
         values={name: values.get(name, "") for name in _FIELDS},
         data_sets=known,
         examples=examples[:6],

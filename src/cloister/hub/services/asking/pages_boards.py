@@ -1,14 +1,19 @@
-"""The pages of dashboards: the list, one of them, and what its owner does with it. Every button is a form without scripts."""
+"""The pages of dashboards: the list, one of them, and what its owner does with it. Every button is a form without scripts.
+
+The pages of published views: the list, a new one, and what a page of another site shows in its frame.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi import Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.decisions.callers import caller_for
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
@@ -29,12 +34,12 @@ from cloister.hub.services.asking.boards import (
     remove_board,
     seen_board,
 )
-from cloister.hub.services.asking.charts import alt_text, chart_pages, has_chart, has_hollow
-from cloister.hub.services.asking.publishing import may_publish
+from cloister.hub.services.asking.charts import alt_text, chart_pages, chart_svg, has_chart, has_hollow
+from cloister.hub.services.asking.publishing import frame_policy, may_publish, publish, revoke_view, seen_view, views_of
 from cloister.hub.services.asking.showing import shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
-from cloister.hub.web.maps import map_of, said_beside
+from cloister.hub.web.maps import Map, map_of, said_beside
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import Number, Pages
 from cloister.hub.work.ordering import open_projects
@@ -42,9 +47,12 @@ from cloister.hub.work.ordering import open_projects
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
+    from cloister.hub.records.releases import PublishedView, StoredRelease
     from cloister.hub.web.languages import Language
+    from cloister.session import Release
 
-_ROWS, _LATELY, _CONFIDENCE = 12, 50, 0.95
+
+_ROWS, _FRAMED_ROWS, _LATELY, _CONFIDENCE = 12, 60, 50, 0.95
 
 
 def board_pages(routes: Pages) -> None:
@@ -122,8 +130,7 @@ def _list(request: Request, hub: Hub, caller: Caller, problem: Problem | None = 
     with hub.database.reading() as db:
         rows = boards_of(db, caller)
         people, projects = names_of(db, [row.person for row in rows]), open_projects(db, caller)
-    status = 200 if problem is None else problem.status
-    return render(request, "asking/boards.html", status=status, boards=rows, people=people, projects=projects, problem=problem)
+    return render(request, "asking/boards.html", boards=rows, people=people, projects=projects, problem=problem)
 
 
 def _board(
@@ -158,19 +165,91 @@ def _shown(hub: Hub, db: Db, caller: Caller, part: Part, language: Language) -> 
     """What the page shows of a part; nothing of one that is closed to its reader."""
     if part.row is None:
         return {"number": part.number, "row": None, "shows": part.shows}
-    release, _ = unpacked(part.row), language.gettext
-    chart = part.shows != "table" and has_chart(release)
+    release = unpacked(part.row)
     drawn = map_of(release, _CONFIDENCE, places_of(hub, db, caller, release)) if part.shows != "table" else None
+    told = _drawn(part.row, release, part.shows, drawn, language, _ROWS)
+    return told | {"number": part.number, "shows": part.shows, "pages": chart_pages(release)}
+
+
+def _drawn(row: StoredRelease, release: Release, shows: str, drawn: Map | None, language: Language, rows: int) -> dict[str, Any]:
+    """An answer as far as a part shows it: its table, its chart, its map, and what is said of them."""
+    chart = shows != "table" and has_chart(release)
     return {
-        "number": part.number,
-        "row": part.row,
-        "shows": part.shows,
-        "name": title_of(part.row, release, _),
-        "rows": shown(release, _CONFIDENCE, rows=_ROWS) if part.shows != "chart" or not (chart or drawn) else None,
+        "row": row,
+        "name": title_of(row, release, language.gettext),
+        "rows": shown(release, _CONFIDENCE, rows=rows) if shows != "chart" or not (chart or drawn) else None,
         "chart": chart,
         "map": drawn,
         "beside": [] if drawn is None else said_beside(drawn, language),
-        "pages": chart_pages(release),
-        "alt": alt_text(release, _CONFIDENCE, _) if chart else "",
+        "alt": alt_text(release, _CONFIDENCE, language.gettext) if chart else "",
         "hollow": chart and has_hollow(release, _CONFIDENCE),
     }
+
+
+def published_pages(routes: Pages) -> None:
+    """The routes."""
+
+    @routes.get("/published", "release.see")
+    def views(request: Request, hub: HubDep, caller: CallerDep) -> Response:
+        """The views that one made, and those of one's data."""
+        return _published(request, hub, caller)
+
+    @routes.post("/published", "release.publish", ticked=True)
+    def create(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """A new one, of an answer or of what stands on a dashboard now."""
+        _ = request_gettext(request)
+        typed = {name: form.text(name, most=2000) for name in ("title", "origins", "until")}
+        try:
+            with hub.database.begin() as db:
+                if form.text("dashboard"):
+                    parts = list(seen_board(hub, db, caller, form.text("dashboard", most=40), own=True).layout["parts"])
+                else:
+                    parts = [{"release": form.text("release", most=40), "shows": form.text("shows", most=10)}]
+                publish(hub, db, caller, parts, **typed)
+        except CloisterError as error:
+            problem = problem_of(error)
+            if problem.status == 404:
+                raise
+            return _published(request, hub, caller, problem)
+        return go(request, "/published", _("The view is published. Put its address into a frame of your page."))
+
+    @routes.post("/published/{number}/revoke", "release.see")
+    def revoke(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
+        """Show it no longer."""
+        _ = request_gettext(request)
+        with hub.database.begin() as db:
+            revoke_view(hub, db, caller, number)
+        return go(request, "/published", _("The view is revoked: no one sees it any more."))
+
+    @routes.get("/shown/{number}", "public.read", ticked=True)
+    def view(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """What a frame shows: the same to everybody, and nothing of whoever looks."""
+        with hub.database.reading() as db:
+            row, found = seen_view(hub, db, caller, number)
+            parts = [_framed(hub, db, row, release, shows, request_language(request)) for release, shows in found]
+        response = render(request, "asking/framed.html", view=row, parts=parts)
+        response.headers["Content-Security-Policy"] = frame_policy(row)
+        response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+        return response
+
+
+def _published(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None) -> Response:
+    now = hub.now()
+    with hub.database.reading() as db:
+        found = views_of(db, caller)
+        people = names_of(db, [row.person for row, _ in found])
+    views = [(row, mine, "revoked" if row.revoked else "active" if row.until > now else "expired") for row, mine in found]
+    how: dict[str, Any] = {"views": views, "people": people, "origin": hub.settings.origin, "problem": problem}
+    return render(request, "asking/published.html", **how)
+
+
+def _framed(hub: Hub, db: Db, view: PublishedView, row: StoredRelease, shows: str, language: Language) -> dict[str, Any]:
+    """An answer with its chart inside the page: a frame asks for nothing more. Its map has the outlines that whoever published it
+    may see now."""
+    maker, release, drawn = caller_for(hub, db, view.person), unpacked(row), None
+    if maker is not None and shows != "table":
+        drawn = map_of(release, _CONFIDENCE, places_of(hub, db, maker, release))
+    told = _drawn(row, release, shows, drawn, language, _FRAMED_ROWS)
+    picture = chart_svg(hub, row, release, _CONFIDENCE, language) if told["chart"] else ""
+    chart = f"data:image/svg+xml;charset=utf-8,{quote(picture)}" if picture else ""
+    return told | {"cost": release.cost, "chart": chart}

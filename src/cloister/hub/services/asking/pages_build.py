@@ -2,21 +2,29 @@
 
 Everything works without scripts: the form is posted, and comes back with what its query costs. Its SQL is shown, opened in the
 editor, and read back from there.
+
+What to expect of a mean or a quantile depends on how many rows its group has, which is private. Where the owner declared no size,
+the forecast is a small table: the margins in groups of 100, 1,000 and 10,000 rows. A pilot is a count of the same groups for a
+small spend. It is a query like any other, an answer in the list of its analyst; what follows from its noisy counts is
+post-processing, and costs nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from cloister.errors import UnknownTable
+from cloister.errors import CloisterError, UnknownTable
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
+from cloister.hub.releases.reading import releases_of
 from cloister.hub.releases.tables import tables_of
-from cloister.hub.services.asking.answers import confidences
+from cloister.hub.services.asking.answers import confidences, unpacked
 from cloister.hub.services.asking.building import (
     HOUR,
     MEASURES,
@@ -29,6 +37,7 @@ from cloister.hub.services.asking.building import (
     draft_of,
     question_of,
 )
+from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.web.forms import Form
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
@@ -36,10 +45,8 @@ from cloister.hub.work.offer import Offer
 from cloister.hub.work.offers import offers
 from cloister.hub.work.ordering import open_projects
 from cloister.query import read_sql, write_sql
+from cloister.session import Count, Plan
 from cloister.tables import PrivateTable
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
 
 TERMS = ("by", "spend", "within", "pilot", "confidence", "purpose", "project", "title")
 """What a query may cost, and what it is for: fields that the editor and the builder share."""
@@ -64,18 +71,21 @@ def is_built(form: Form) -> bool:
 
 def built_sql(hub: Hub, caller: Caller, form: Form) -> str:
     """The SQL of what a form says; refused where it says no query."""
-    offer = _offered(open_tables(hub, caller), form.text("table", most=500))
+    wanted = form.text("table", most=500)
+    offer = next((each for each in open_tables(hub, caller) if each.which.name == wanted), None)
+    if offer is None:
+        raise UnknownTable(f"The table {wanted!r} is unknown", why="it is not open to you", instead="choose one of the list")
     assert isinstance(offer.table, PrivateTable)
     draft = draft_in(form, offer.table)
     return write_sql(question_of(draft, offer.table), {draft.table: offer.table})
 
 
-def build_page(request: Request, hub: Hub, caller: Caller, form: Form, *, status: int = 200, **more: Any) -> Response:
+def build_page(request: Request, hub: Hub, caller: Caller, form: Form, **more: Any) -> Response:
     """The form again, as it was sent, with what the query was told."""
     known = open_tables(hub, caller)
     offer = next((each for each in known if each.which.name == form.text("table", most=500)), None)
     draft = draft_in(form, offer.table) if offer is not None and isinstance(offer.table, PrivateTable) else None
-    return _page(request, hub, caller, known, draft, {name: form.get(name, "") for name in TERMS}, status=status, **more)
+    return _page(request, hub, caller, known, draft, {name: form.get(name, "") for name in TERMS}, **more)
 
 
 def page_of_sql(request: Request, hub: Hub, caller: Caller, sql: str, form: Form) -> Response:
@@ -92,19 +102,8 @@ def page_of_sql(request: Request, hub: Hub, caller: Caller, sql: str, form: Form
 def open_tables(hub: Hub, caller: Caller) -> list[Offer]:
     """The tables that have a form: those that somebody may ask without an algorithm."""
     with hub.database.reading() as db:
-        return _of(hub, db, caller)
-
-
-def _of(hub: Hub, db: Db, caller: Caller) -> list[Offer]:
-    opened = offers(hub, db, caller, "question.explain", under=(), then="question.ask")
-    return [each for each in (*opened, *tables_of(hub, db, caller)) if isinstance(each.table, PrivateTable) and each.plain]
-
-
-def _offered(known: list[Offer], wanted: str) -> Offer:
-    found = next((each for each in known if each.which.name == wanted), None)
-    if found is None:
-        raise UnknownTable(f"The table {wanted!r} is unknown", why="it is not open to you", instead="choose one of the list")
-    return found
+        known = (*offers(hub, db, caller, "question.explain", under=(), then="question.ask"), *tables_of(hub, db, caller))
+    return [each for each in known if isinstance(each.table, PrivateTable) and each.plain]
 
 
 def _page(
@@ -114,8 +113,6 @@ def _page(
     known: list[Offer],
     draft: Draft | None,
     values: dict[str, str],
-    *,
-    status: int = 200,
     **more: Any,
 ) -> Response:
     offer = None if draft is None else next((each for each in known if each.which.name == draft.table), None)
@@ -128,7 +125,6 @@ def _page(
     return render(
         request,
         "asking/build.html",
-        status=status,
         data_sets=known,
         draft=draft if offer is not None else None,
         offer=offer,
@@ -148,3 +144,59 @@ def _page(
         key=new_secret(),
         **{"told": None, "problem": None, "place": None, "rehearsal": None, "notes": (), **more},
     )
+
+
+PILOT = "0.01"
+"""What a pilot spends."""
+_SIZES = (100, 1_000, 10_000)
+_COUNTED = "n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginsBySize:
+    """The margin of each statistic in groups of some sizes; `offered`: whether a pilot can be asked for, `pilot` its answer."""
+
+    sizes: tuple[int, ...]
+    margins: dict[str, tuple[float, ...]]
+    pilot: str = ""
+    offered: bool = False
+    spend: str = PILOT
+
+
+def margins_by_size(hub: Hub, caller: Caller, wish: QuestionRequest, plan: Plan) -> MarginsBySize | None:
+    """The margins that depend on the size of a group; None where none does, or where the owner declared the size."""
+    if not plan.parts or all(part.shape.declaration.size is not None for part in plan.parts):
+        return None
+    if not (found := _margins(plan, wish.confidence, _SIZES)):
+        return None
+    try:
+        sql = "" if wish.algorithm else pilot_sql(hub, caller, wish.sql)
+    except CloisterError:
+        sql = ""
+    pilot, sizes = _piloted(hub, caller, sql) if sql else ("", ())
+    if sizes:
+        return MarginsBySize(sizes=sizes, margins=_margins(plan, wish.confidence, sizes, tuple(found)), pilot=pilot)
+    return MarginsBySize(sizes=_SIZES, margins=found, offered=bool(sql))
+
+
+def pilot_sql(hub: Hub, caller: Caller, sql: str) -> str:
+    """The count of the groups of a query; refused where the query is more than one question about one table."""
+    tables = {each.which.name: each.table for each in open_tables(hub, caller)}
+    question = read_sql(sql, tables)
+    return write_sql(replace(question, statistics=(Count(name=_COUNTED),), hidden=()), tables)
+
+
+def _margins(plan: Plan, confidence: float, sizes: Sequence[int], names: tuple[str, ...] = ()) -> dict[str, tuple[float, ...]]:
+    """By statistic, of those that are named or whose margins differ."""
+    frames = [plan.margin(confidence, group_size=size).columns for size in sizes]
+    found = {name: tuple(float(frame[name].values[0]) for frame in frames) for name in frames[0]}
+    return {name: widths for name, widths in found.items() if name in names or len(set(widths)) > 1}
+
+
+def _piloted(hub: Hub, caller: Caller, sql: str) -> tuple[str, tuple[int, ...]]:
+    """The newest answer to a pilot, and the least, the middle and the largest of its counts."""
+    with hub.database.reading() as db:
+        row = next(iter(releases_of(hub, db, caller, which="mine", sql=sql, limit=1)), None)
+        number, told = ("", []) if row is None else (row.id, unpacked(row).to_pydict()[_COUNTED])
+    counts = sorted(max(1, round(count)) for count in told if count is not None)
+    return number, tuple(dict.fromkeys(counts[place] for place in (0, len(counts) // 2, -1))) if counts else ()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.crypto import server_context
 from cloister.errors import AccessDenied, InvalidParameter, UnsupportedQuery
 from cloister.hub.decisions.callers import caller_of_token
-from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.facts import Facts, facts_of
 from cloister.hub.guard import check_action
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.problems import Missing, Unauthenticated
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
-    from cloister.hub.decisions.facts import Facts
     from cloister.hub.hub import Hub
     from cloister.hub.service import SqlFunction
 

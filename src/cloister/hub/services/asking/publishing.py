@@ -60,7 +60,8 @@ def publish(
     name = " ".join(title.split())
     if not is_text(name):
         raise _refused("its title must be a line of 1 to 200 characters", "Visits by ward")
-    kept = [{"release": row.id, "shows": _shows(part)} for row, part in zip(rows, parts, strict=True)]
+    shows = [part["shows"] if part.get("shows") in SHOWS else SHOWS[0] for part in parts]
+    kept = [{"release": row.id, "shows": each} for row, each in zip(rows, shows, strict=True)]
     sources = sorted({number for row in rows for number in row.data_sets})
     row = PublishedView(
         id=new_id(), person=caller.id, title=name, parts=kept, data_sets=sources, created=hub.now(), revoked_by=""
@@ -103,7 +104,7 @@ def seen_view(hub: Hub, db: Db, reader: Caller, number: str) -> tuple[PublishedV
         there = replace(maker, address=reader.address, second_factor=False)
         for part in row.parts:
             release = db.get(StoredRelease, part["release"])
-            if release is not None and release.withdrawn is None and _open(hub, db, there, release):
+            if release is not None and release.withdrawn is None and decided(hub, db, there, release, PUBLISH).allowed:
                 shown.append((release, part["shows"]))
     if row is None or not shown:
         raise Missing(
@@ -142,14 +143,6 @@ def frame_policy(row: PublishedView) -> str:
         "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
         f"frame-ancestors {' '.join(row.origins)}"
     )
-
-
-def _open(hub: Hub, db: Db, maker: Caller, row: StoredRelease) -> bool:
-    return decided(hub, db, maker, row, PUBLISH).allowed
-
-
-def _shows(part: Mapping[str, str]) -> str:
-    return part["shows"] if part.get("shows") in SHOWS else SHOWS[0]
 
 
 def _end(hub: Hub, day: str) -> datetime:

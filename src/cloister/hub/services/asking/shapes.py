@@ -86,8 +86,8 @@ class Saving(_Asked):
         return QuestionRequest(**self.model_dump(exclude={"title"}))
 
 
-class _Told(BaseModel):
-    """A release as people read it."""
+class Answer(BaseModel):
+    """A release as people read it; `release` is the whole of it, from which a client works out margins at any confidence."""
 
     id: str
     columns: dict[str, list[Any]]
@@ -100,11 +100,6 @@ class _Told(BaseModel):
     created: datetime
     sql: str
     purpose: str
-
-
-class Answer(_Told):
-    """A release as people read it; `release` is the whole of it, from which a client works out margins at any confidence."""
-
     release: dict[str, Any]
 
 

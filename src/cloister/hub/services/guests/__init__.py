@@ -3,7 +3,7 @@
 The provider registers the code as an algorithm of this service (`settings.py`), by a form or a package (`packages.py`), and
 grants it; the owner of the data grants `algorithm.run` for it; whoever has both orders a run as a job (`running.py`), and what
 leaves is a release. Native code and declared mechanisms run once two people have approved them, and what was stopped does not
-(`admission.py`, `reviewing.py`, `pages.py`). `sides.py`: what author and owner see of one run.
+(`admission.py`, `reviewing.py`, `pages.py`, with what author and owner see of one run).
 
 What may not live here: a decision about who may what (`access`), rows (the session's door), and what keeps code from them
 (`cloister.guests`).
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.decisions.policy.actions import OWNER, STEWARD
-from cloister.hub.service import Guide, Link, Service
+from cloister.hub.service import Guide, Link, Service, SqlFunction
 from cloister.hub.services.guests.admission import ADMIT
 from cloister.hub.services.guests.reviewing import REVIEW
 from cloister.hub.services.guests.running import GUEST_RESULT, RUN, RUNNING, Order, expected
@@ -25,7 +25,6 @@ from cloister.hub.web.languages import N_
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
-    from cloister.hub.service import SqlFunction
 
 __all__ = ["SERVICE"]
 

@@ -26,7 +26,7 @@ from cloister.hub.platform.access import named_algorithm
 from cloister.hub.platform.catalogue import live_of, seen
 from cloister.hub.platform.trail import raise_alert, write
 from cloister.hub.problems import Conflict
-from cloister.hub.records.access import GuestReview
+from cloister.hub.records.access import Algorithm, GuestReview
 from cloister.hub.records.people import names_of
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from cloister.guests import Guest
     from cloister.hub.hub import Hub
-    from cloister.hub.records.access import Algorithm
     from cloister.hub.records.catalogue import DataSet
 
 NAME, ADMIT = "guests", "algorithm.admit"
@@ -82,9 +81,7 @@ class Reviewed:
     @property
     def audited(self) -> bool:
         """Whether nothing more has to be found out: a declared mechanism passed its audit, no test failed."""
-        audit = self.found.get("audit", {})
-        passed = self.guest.way != "declared" or bool(audit.get("kept") and audit.get("telling"))
-        return passed and not self.found.get("trial", {}).get("failed")
+        return _passed(self.guest, self.found)
 
     @property
     def tried(self) -> bool:
@@ -111,15 +108,37 @@ def _tried(guest: Guest, found: Mapping[str, Any]) -> bool:
     return not guest.needs.native or bool(found.get("trial", {}).get("done"))
 
 
-def reviewed(hub: Hub, db: Db, caller: Caller, algorithm: str, data_set: str) -> Reviewed:
-    """An algorithm at a data set, for somebody who may admit it there."""
-    source = seen(hub, db, caller, data_set, ADMIT)
-    found = named_algorithm(hub, db, caller, algorithm, NAME)
-    guest = guest_of(found.name, found.settings)
+def _passed(guest: Guest, found: Mapping[str, Any]) -> bool:
+    audit = found.get("audit", {})
+    passed = guest.way != "declared" or bool(audit.get("kept") and audit.get("telling"))
+    return passed and not found.get("trial", {}).get("failed")
+
+
+def declared_table(hub: Hub, db: Db, caller: Caller, source: DataSet) -> PrivateTable:
+    """What a data set declares; refused where nobody is to be hidden in it, or it cannot be read now."""
     table = live_of(hub).session(db, caller.email, tables=[source.name]).tables.get(source.name)
     if not isinstance(table, PrivateTable):
         raise InvalidParameter("The data set is invalid", why="it is public or cannot be read now", instead="a private data set")
-    return _reviewed(db, found, source, guest, table)
+    return table
+
+
+def reviewed(hub: Hub, db: Db, caller: Caller, algorithm: str, data_set: str) -> Reviewed:
+    """An algorithm at a data set, for somebody who may admit it there."""
+    source = seen(hub, db, caller, data_set, ADMIT)
+    row = named_algorithm(hub, db, caller, algorithm, NAME)
+    guest, table, kept = guest_of(row.name, row.settings), declared_table(hub, db, caller, source), _row(db, row.id, source.id)
+    approvals, found = _current(kept, guest, table)
+    return Reviewed(
+        algorithm=row,
+        data_set=source,
+        guest=guest,
+        table=table,
+        found=found,
+        approvals=approvals,
+        stopped=None if kept is None else kept.stopped,
+        stopped_by="" if kept is None else kept.stopped_by,
+        why="" if kept is None else kept.why,
+    )
 
 
 def check_admitted(db: Db, algorithm: str, data_set: str, guest: Guest, table: PrivateTable) -> str:
@@ -131,8 +150,7 @@ def check_admitted(db: Db, algorithm: str, data_set: str, guest: Guest, table: P
         return ""
     approvals, found = _current(row, guest, table)
     audit = found.get("audit", {})
-    whole = _tried(guest, found) and (guest.way != "declared" or (audit.get("kept") and audit.get("telling")))
-    if len(approvals) < APPROVALS or not whole or found.get("trial", {}).get("failed"):
+    if len(approvals) < APPROVALS or not _tried(guest, found) or not _passed(guest, found):
         raise AccessDenied(
             _DENIED, why="two people have to approve this code before it comes near rows", instead="ask the owner of the data set"
         )
@@ -218,22 +236,6 @@ def quarantine(hub: Hub, db: Db, algorithm: Algorithm, data_set: DataSet, reason
     line = _written(hub, db, _HUB, "algorithm.stop", algorithm, data_set, reason=REASONS[reason])
     about = {"algorithm": algorithm.name, "data set": data_set.name, "reason": REASONS[reason]}
     raise_alert(hub, db, algorithm.provider, "algorithm", line, about)
-
-
-def _reviewed(db: Db, algorithm: Algorithm, data_set: DataSet, guest: Guest, table: PrivateTable) -> Reviewed:
-    row = _row(db, algorithm.id, data_set.id)
-    approvals, found = _current(row, guest, table)
-    return Reviewed(
-        algorithm=algorithm,
-        data_set=data_set,
-        guest=guest,
-        table=table,
-        found=found,
-        approvals=approvals,
-        stopped=None if row is None else row.stopped,
-        stopped_by="" if row is None else row.stopped_by,
-        why="" if row is None else row.why,
-    )
 
 
 def _row(db: Db, algorithm: str, data_set: str) -> GuestReview | None:

@@ -18,14 +18,14 @@ from starlette.responses import Response
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.guests import Guest, run_tests, run_trial
 from cloister.guests.package import MOST_BYTES, unpacked
-from cloister.hub.caller import CallerDep, PersonDep
+from cloister.hub.caller import Caller, CallerDep, PersonDep
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy.strict import load
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import next_version, register_algorithm, settings_of
-from cloister.hub.platform.catalogue import live_of, seen
+from cloister.hub.platform.catalogue import seen
 from cloister.hub.problems import Conflict, problem_of
-from cloister.hub.services.guests.admission import NAME
+from cloister.hub.services.guests.admission import NAME, declared_table
 from cloister.hub.services.guests.settings import check_settings, guest_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import check_token
@@ -36,8 +36,6 @@ from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
     from cloister.guests.trial import Trial
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.hub.records.access import Algorithm
 
 _FEW = 5
@@ -58,7 +56,7 @@ def upload(hub: Hub, caller: Caller, archive: bytes, table: str = "") -> tuple[A
     """Register what an archive holds, and what became of its tests and of runs on made-up rows of a data set."""
     with hub.database.reading() as db:
         check(hub, db, caller, "algorithm.register")
-        declared = _declared(hub, caller, table)
+        declared = declared_table(hub, db, caller, seen(hub, db, caller, table, "dataset.see")) if table else None
     package = unpacked(archive)
     about = _about(package.declaration)
     settings = settings_of("", **{name: each for name, each in package.programs.items() if name != "about"})
@@ -101,18 +99,6 @@ def _about(declaration: str) -> dict[str, str]:
     if "code" in found:
         raise InvalidDeclaration("guest.json is invalid", why="code has a file of its own", instead="guest.py")
     return texts
-
-
-def _declared(hub: Hub, caller: Caller, table: str) -> PrivateTable | None:
-    """The declarations of a data set that the author may know of."""
-    if not table:
-        return None
-    with hub.database.reading() as db:
-        source = seen(hub, db, caller, table, "dataset.see")
-        found = live_of(hub).session(db, caller.email, tables=[source.name]).tables.get(source.name)
-    if not isinstance(found, PrivateTable):
-        raise InvalidParameter("The data set is invalid", why="it is public or cannot be read now", instead="a private data set")
-    return found
 
 
 def _tried(guest: Guest, tests: str, table: str, declared: PrivateTable | None) -> Trial:

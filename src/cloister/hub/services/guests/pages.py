@@ -1,8 +1,14 @@
-"""The pages on which owners and stewards read code, proof and audit, and let it near rows or stop it; one run from two sides."""
+"""The pages on which owners and stewards read code, proof and audit, and let it near rows or stop it; one run from two sides:
+what the author of the code is told about it, and what the owner of the data sees.
+
+The author learns that it ran, when, for which purpose, from which institution, and on which data set where they may know of it:
+never a value, and never who. The owner sees besides who asked, what it cost whom, which columns were read and who had admitted
+the code; and the author's side, to know what leaves on that way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,13 +18,14 @@ from sqlalchemy import select
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import algorithms_of
-from cloister.hub.problems import problem_of
+from cloister.hub.problems import Missing, problem_of
 from cloister.hub.records.access import Algorithm
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import names_of
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.guests import admission
@@ -26,7 +33,6 @@ from cloister.hub.services.guests.admission import ADMIT, NAME, needed_by, revie
 from cloister.hub.services.guests.reviewing import order_review
 from cloister.hub.services.guests.running import ACTION
 from cloister.hub.services.guests.settings import guest_of
-from cloister.hub.services.guests.sides import sides_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import N_
@@ -37,8 +43,6 @@ from cloister.hub.work.offers import offers, runnable
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _RUNS = 20
 Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00-\x1f]*$")]
@@ -133,12 +137,13 @@ def _lines(hub: Hub, db: Db, caller: Caller) -> Iterator[Line]:
 
 
 def _page(request: Request, hub: Hub, caller: Caller, name: str, table: str, **told: Any) -> Response:
-    problem = told.get("problem")
     with hub.database.reading() as db:
         now = reviewed(hub, db, caller, name, table)
-        runs = [row for row in _runs(db, now.algorithm.id) if now.data_set.id in row.data_sets][:_RUNS]
+        wanted = select(StoredRelease).where(StoredRelease.kind == "guest", StoredRelease.algorithm == now.algorithm.id)
+        newest = db.scalars(wanted.order_by(StoredRelease.created.desc()).limit(10 * _RUNS))
+        runs = [row for row in newest if now.data_set.id in row.data_sets][:_RUNS]
         people = {each["person"] for each in now.approvals} | {now.algorithm.provider, now.stopped_by}
-        shown = {
+        shown: dict[str, Any] = {
             "now": now,
             "runs": runs,
             "names": names_of(db, people | {row.person for row in runs}),
@@ -147,13 +152,7 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str, table: str, **t
             "owns": caller.id == now.data_set.owner,
             "provides": caller.id == now.algorithm.provider,
         }
-    status = 200 if problem is None else problem.status
-    return render(request, "guests/review.html", status=status, **shown, **{"problem": None, **told})
-
-
-def _runs(db: Db, algorithm: str) -> Iterator[StoredRelease]:
-    wanted = select(StoredRelease).where(StoredRelease.kind == "guest", StoredRelease.algorithm == algorithm)
-    yield from db.scalars(wanted.order_by(StoredRelease.created.desc()).limit(10 * _RUNS))
+    return render(request, "guests/review.html", **shown, **{"problem": None, **told})
 
 
 def _changes(db: Db, row: Algorithm) -> str:
@@ -170,3 +169,52 @@ def _changes(db: Db, row: Algorithm) -> str:
         return ""
     left, right = (str(each.settings.get("code", "")).splitlines() for each in (before, row))
     return "\n".join(unified_diff(left, right, before.name, row.name, lineterm=""))
+
+
+Pairs = Sequence[tuple[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sides:
+    """What is shown of one run."""
+
+    row: StoredRelease
+    title: str
+    author: Pairs
+    owner: Pairs
+    """Empty for who is no owner of the data."""
+
+
+def sides_of(hub: Hub, db: Db, caller: Caller, number: str, _: Callable[[str], str]) -> Sides:
+    """A run by the id of its release, for its author, an owner of its data, or a steward; for anybody else there is none."""
+    row = db.get(StoredRelease, number)
+    algorithm = None if row is None or row.kind != "guest" else db.get(Algorithm, row.algorithm)
+    if row is None or algorithm is None:
+        raise _missing()
+    facts = facts_of(hub, db)
+    sets = [facts.data_sets[each] for each in row.data_sets if each in facts.data_sets]
+    owns = bool(sets) and all(allowed(hub, db, caller, ADMIT, each).allowed for each in sets)
+    if not owns and caller.id != algorithm.provider:
+        raise _missing()
+    known = [each.name for each in sets if owns or allowed(hub, db, caller, "dataset.see", each).allowed]
+    asker = db.get(Person, row.person)
+    author = [
+        (_("Algorithm"), f"{algorithm.name}, {_('version')} {algorithm.version}"),
+        (_("Digest of the code"), row.details["digest"][:16]),
+        (_("When"), row.created),
+        (_("Purpose"), row.purpose or "–"),
+        (_("Institution"), (asker.institution if asker else "") or "–"),
+        (_("Data sets"), ", ".join(known) or "–"),
+    ]
+    owner = [
+        (_("Asked by"), asker.name if asker else row.person),
+        (_("Cost"), ", ".join(f"{cost} ({population})" for population, cost in row.cost.items())),
+        (_("Columns"), ", ".join(row.details["inputs"])),
+        (_("Admitted"), row.details.get("provenance") or _("needs no approval")),
+        (_("Result"), row.title or row.id),
+    ]
+    return Sides(row=row, title=algorithm.title, author=author, owner=owner if owns else [])
+
+
+def _missing() -> Missing:
+    return Missing("There is no such run", why="it does not exist, or is not open to you", instead="/algorithms")

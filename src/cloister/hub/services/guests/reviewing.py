@@ -12,8 +12,8 @@ from cloister.errors import InvalidParameter
 from cloister.guests import audit_declared, run_trial
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.problems import Conflict
-from cloister.hub.service import JobType
-from cloister.hub.services.guests.admission import keep_found, reviewed
+from cloister.hub.service import JobType, Progress
+from cloister.hub.services.guests.admission import Reviewed, keep_found, reviewed
 from cloister.hub.web.languages import N_
 from cloister.hub.work.recheck import present
 from cloister.lazily import check_installed
@@ -23,8 +23,6 @@ from cloister.session.questions.spend import spend_of
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.service import Progress
-    from cloister.hub.services.guests.admission import Reviewed
 
 KIND = "guests.review"
 _RUNS = 2000

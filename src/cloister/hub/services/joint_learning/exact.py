@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -20,22 +19,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cloister.crypto import fingerprint
 from cloister.errors import InvalidParameter
-from cloister.hub.decisions.facts import data_set_object, facts_of
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
-from cloister.hub.platform.catalogue import lines_of, owned
+from cloister.hub.platform.catalogue import lines_of
 from cloister.hub.platform.jobs import Stopped
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
 from cloister.hub.services.joint_learning.learning import ASKING, BETWEEN, parties
-from cloister.hub.services.joint_learning.order import ACTION, METHODS, check_columns
+from cloister.hub.services.joint_learning.order import ACTION, check_columns, check_components, check_method
 from cloister.hub.services.joint_learning.results import page_of
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
-from cloister.hub.work.one_table import private_table
+from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
+from cloister.hub.work.one_table import own_rows, private_table
 from cloister.hub.work.ordering import agreed, asked, whole
-from cloister.hub.work.orders import OrderedWork, Product, job_of
-from cloister.session.questions.touched import Touched
+from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
 from cloister.stored import Stored
 
 if TYPE_CHECKING:
@@ -43,15 +40,11 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.work.orders import Running
-    from cloister.privacy import Guarantee
     from cloister.query import Session
     from cloister.tables import PrivateTable
     from cloister.together import Coordinator, KeyHolderLine
     from cloister.together.circuits.program import Program
 
-_MARKED = "anonymize.run"
-"""The action whose prohibitions say that nothing leaves without differential privacy."""
 EVALUATING = N_("evaluating the circuit")
 HOW = "z = (2 (x − low) / (high − low) − 1) · components transposed"
 _MOST_ROWS = 2**24
@@ -98,16 +91,9 @@ class ExactJoint:
 
     def __post_init__(self) -> None:
         check_columns(self.columns)
-        if self.method not in METHODS or (self.method == "DCA") != bool(self.label):
-            raise InvalidParameter(
-                "The method is invalid", why="PCA has no label, and DCA has one", instead="PCA; or DCA, and a label"
-            )
-        if self.method == "PCA" and not 1 <= whole(self.components) < len(self.columns):
-            raise InvalidParameter(
-                "The components are invalid",
-                why=f"fewer than the {len(self.columns)} columns are handed out: all of them tell the most",
-                instead="1",
-            )
+        check_method(self.method, self.label)
+        if self.method == "PCA":
+            check_components(self.components, len(self.columns))
         if not 2 <= whole(self.rows) <= _MOST_ROWS:
             raise InvalidParameter(
                 "The rows are invalid",
@@ -149,28 +135,11 @@ class AuthorisedExact(AuthorisedOrder[ExactJoint]):
     components: int
 
 
-class _Columns:
-    """What is read, as the frame asks about it. It costs nothing that could be counted."""
-
-    words = WORDS
-
-    def __init__(self, order: ExactJoint, name: str, action: str) -> None:
-        self.terms = Terms(action=action, purpose=order.purpose, method=order.method)
-        self._names, self._name = order.names, name
-
-    def touches(self, session: Session) -> Touched:
-        private_table(session, self._name, self._names, WORDS.invalid)
-        return Touched({self._name: self._names})
-
-    def costs(self, session: Session) -> Mapping[str, Guarantee]:
-        return {}
-
-
 class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
     """Orders of exact joint learning."""
 
     job, title, action, words, stored, marked = "joint_learning.exact", N_("Exact joint learning"), ACTION, WORDS, STORED, True
-    extra = "together"
+    extra, audited = "together", ("method",)
     stages = {  # noqa: RUF012
         "preparing the tables": 0.0,
         ASKING: 0.1,
@@ -184,10 +153,12 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
     def ready(
         self, hub: Hub, db: Db, caller: Caller, order: ExactJoint, *, progress: Any = None, paid: Any = None
     ) -> AuthorisedExact:
-        row, facts = owned(hub, db, caller, order.table), facts_of(hub, db)
-        which = facts.data_sets.get(row.id) or data_set_object(row)
-        for action in (_MARKED, ACTION):  # who forbids one way by the marked door forbids this one
-            found = authorise(hub, db, facts, caller, _Columns(order, row.name, action), {row.name: which}, priced=False)
+        def columns(session: Session, name: str) -> tuple[str, ...]:
+            private_table(session, name, order.names, WORDS.invalid)
+            return order.names
+
+        terms = Terms(action=ACTION, purpose=order.purpose, method=order.method)
+        row, found = own_rows(hub, db, caller, order.table, terms, WORDS, columns)
         table = private_table(found.session, row.name, order.names, WORDS.invalid)
         coordinator = getattr(table.source, "coordinator", None)
         if coordinator is None:
@@ -269,9 +240,6 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
         told = {"method": order.method, **result_of(learning.request, columns), "how": HOW, "sites": len(names)}
         details = {"table": found.row.name, "method": order.method, "columns": list(order.columns), "taken": len(taken)}
         return Product(body=json.dumps(told, ensure_ascii=False).encode(), details=details)
-
-    def written(self, found: AuthorisedExact) -> dict[str, Any]:
-        return {"method": found.order.method}
 
 
 def _circuit(columns: int, rows: int, classes: int, components: int, sites: int) -> Circuit:

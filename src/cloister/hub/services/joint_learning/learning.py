@@ -18,11 +18,10 @@ from cloister.hub.services.joint_learning.results import HOW, JOINT
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
-from cloister.hub.work.orders import OrderedWork, Product, job_of
+from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
-    from cloister.hub.work.orders import Running
     from cloister.privacy import Guarantee
     from cloister.query import Session
     from cloister.tables import PrivateTable
@@ -47,7 +46,7 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
     """Orders of joint learning."""
 
     job, title, action, release, stored = "joint_learning.learn", N_("Joint learning"), ACTION, JOINT, ORDER
-    extra = "learn"
+    extra, audited = "learn", ("method",)
     stages = {  # noqa: RUF012
         "preparing the tables": 0.1,
         "reserving the cost": 0.2,
@@ -107,9 +106,6 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
         told |= {"parts": len(names), "guarantee": str(scatter.cost), "how": HOW}
         details = {"table": order.table, "method": order.method, "columns": list(order.columns), "parts": list(found.which.parts)}
         return Product(body=json.dumps(told, ensure_ascii=False).encode(), cost=cost, details=details)
-
-    def written(self, found: ReadyTable[JointLearning]) -> dict[str, Any]:
-        return {"method": found.order.method}
 
 
 def parties(table: PrivateTable) -> tuple[str, ...]:

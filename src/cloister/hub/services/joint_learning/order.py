@@ -40,28 +40,33 @@ class JointLearning:
 
     def __post_init__(self) -> None:
         count = check_columns(self.columns)
-        if self.method not in METHODS or (self.method == "DCA") != bool(self.label):
-            raise InvalidParameter(
-                "The method is invalid", why="PCA has no label, and DCA has one", instead="PCA; or DCA, and a label"
-            )
-        if not 1 <= whole(self.components) < count:
-            raise InvalidParameter(
-                "The components are invalid",
-                why=f"fewer than the {count} columns are handed out: all of them tell the most",
-                instead="1",
-            )
+        check_method(self.method, self.label)
+        check_components(self.components, count)
         check_purpose(self.purpose)
         _ = exact_positive(self.spend, "spend")
 
-    @property
-    def algorithm(self) -> str:
-        """No algorithm learns jointly."""
-        return ""
+    algorithm = ""
+    """No algorithm learns jointly."""
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The label, where there is one."""
         return (self.label,) if self.label else ()
+
+
+def check_method(method: str, label: str) -> None:
+    """Refuse another method, and a label that does not go with it."""
+    if method not in METHODS or (method == "DCA") != bool(label):
+        raise InvalidParameter(
+            "The method is invalid", why="PCA has no label, and DCA has one", instead="PCA; or DCA, and a label"
+        )
+
+
+def check_components(text: str, columns: int) -> None:
+    """Refuse none, and as many as there are columns."""
+    if not 1 <= whole(text) < columns:
+        why = f"fewer than the {columns} columns are handed out: all of them tell the most"
+        raise InvalidParameter("The components are invalid", why=why, instead="1")
 
 
 def check_columns(columns: tuple[str, ...]) -> int:

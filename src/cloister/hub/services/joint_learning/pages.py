@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from cloister.hub.caller import CallerDep
-from cloister.hub.hub import HubDep
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import lines_of
 from cloister.hub.services.joint_learning.learning import parties
 from cloister.hub.services.joint_learning.order import ACTION, METHODS
 from cloister.hub.services.joint_learning.results import owned_results, take_away
 from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.hub.work.offers import offers
-from cloister.session.questions.spend import measure_of
+from cloister.hub.work.ordering import about_offered
 from cloister.tables import Boolean, Category, Integer, PrivateTable, Real
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 PATH = "/joint-learning"
 EXACT_PATH = f"{PATH}/exact"
@@ -53,15 +51,14 @@ def exact_choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) ->
 def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, exact: bool = False) -> dict[str, Any]:
     """The data sets of several owners, the columns of the chosen one, what was typed, and what is handed to the caller. `exact`:
     of one's own at sites alone."""
-    opened = {
-        each.which.name: each
+    opened = [
+        each
         for each in offers(hub, db, caller, ACTION, under=(), anyhow=True)
         if isinstance(each.table, PrivateTable)
         and parties(each.table)
         and (not exact or (each.table.source.engine == "joint" and each.which.owner == caller.id))
-    }
-    name = typed["table"] if typed["table"] in opened else next(iter(opened), "")
-    offer = opened.get(name)
+    ]
+    offer, shown = about_offered(hub, opened, typed)
     table = None if offer is None else offer.table
     kinds = table.columns if isinstance(table, PrivateTable) else {}
     columns = {} if offer is None else {each: kind for each, kind in offer.columns.items() if each in kinds}
@@ -74,15 +71,11 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, exact
         **dict.fromkeys(("label", "purpose", "project", "title"), ""),
     }
     return {
-        "opened": list(opened),
-        "chosen": name,
+        **shown,
         "owners": len(parties(table)) if isinstance(table, PrivateTable) else 0,
         "columns": numbers,
         "labels": [each for each in columns if isinstance(kinds[each], Category | Boolean)],
         "methods": list(METHODS.items()),
-        "measure": "" if offer is None else measure_of(hub.ledger.budget(offer.which.population)),
-        "purposes": () if offer is None else offer.purposes,
-        "names_purpose": offer is not None and offer.names_purpose,
         "given": owned_results(hub, db, caller),
         "typed": {**first, **typed},
     }

@@ -2,9 +2,9 @@
 
 A data set holds journeys where it has a unit that is a column of text, a moment, and places with declared bounds.
 
-- `order.py`: what somebody wants. `fitting.py`: the order in the frame (`hub/work`), its cost and its margins in advance.
-- `models.py`: a release as page, map and files; `judging.py`: what its owner alone compares with the rows.
-- `pages.py`: what the form shows.
+- `order.py`: what somebody wants, and what the form shows. `fitting.py`: the order in the frame (`hub/work`), its cost and its
+  margins in advance.
+- `models.py`: a release as page, map and files, and what its owner alone compares with the rows.
 
 What may not live here: a decision about who may what (`access`), rows of people (the session's door), and a method
 (`cloister.traces`).
@@ -27,7 +27,7 @@ __all__ = ["SERVICE"]
 
 
 def _pages() -> APIRouter:
-    from cloister.hub.services.journeys.pages import choices
+    from cloister.hub.services.journeys.order import choices
     from cloister.hub.work.ordering import order_pages
 
     return order_pages(FITTING, JourneyOrder, "/synthesise-journeys", "journeys/order.html", more=choices, errors=expected)

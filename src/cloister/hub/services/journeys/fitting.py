@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.services.journeys.models import JOURNEYS, spread
-from cloister.hub.services.journeys.order import ORDER, JourneyOrder
+from cloister.hub.services.journeys.order import ACTION, ORDER, JourneyOrder
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, private_table, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
-from cloister.tables import Place, PublicTable
+from cloister.tables import Place, PrivateTable, PublicTable
 from cloister.tables.declaring.regions import PARTS
 
 if TYPE_CHECKING:
@@ -25,13 +25,10 @@ if TYPE_CHECKING:
     from cloister.hub.work.attempts import AttemptSession
     from cloister.privacy import Guarantee
     from cloister.query import Session
-    from cloister.tables import PrivateTable
     from cloister.traces import RoadGraph
     from cloister.traces.journeys import JourneyCounts
     from cloister.traces.roads import RoadCounts
 
-ACTION = "synthesise.run"
-"""Whoever forbids synthetic tables forbids these."""
 _MOST_CORNERS = 20_000
 _KINDS = {
     "zones": N_("Journeys from one zone to another"),

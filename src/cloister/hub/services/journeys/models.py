@@ -1,28 +1,95 @@
 """Synthetic journeys as a kind of release: the map, the table of trips with its margins, the files.
 
 Journeys are drawn when somebody looks or downloads, always the same ones, from the counts that were kept: at no further cost.
+
+Against the real ones, drawn journeys are judged for the owner of the rows alone: by nine measures, and by what linkage is left.
+That is exact, so no guarantee covers it: an owner's view (`hub/releases/comparing.py`). Linkage is the attack that fits drawn
+journeys: no filter takes noise off a journey that belongs to nobody.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cloister.errors import InvalidParameter
 from cloister.hub.releases.kinds import AgainstRows, File, FileKind, ReleaseKind, View, json_file
 from cloister.hub.releases.rows import row_files
-from cloister.hub.services.journeys.judging import box_of, compared
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.languages import N_
 from cloister.hub.web.maps import Map, map_svg, said_beside, shaded
 from cloister.noise import Random
+from cloister.traces import Journeys, RoadJourneys, journey_measures, unique_in_the_crowd
 
 if TYPE_CHECKING:
     from cloister.session import Frame
-    from cloister.traces import Journeys, RoadJourneys
+
+
+_CELLS, _KNOWN, _TRIES, _MOST_DRAWN = 6, 4, 1000, 20_000
+
+
+def compared(model: Journeys | RoadJourneys, rows: Mapping[str, list[Any]]) -> tuple[str, ...]:
+    """What was found, in parts, of which the first is its mark; of the rows of the owner, by column: unit, moment, and a place or
+    two numbers."""
+    who, moments, *places = (rows[name] for name in model.method.columns)
+    points = [*places[0]] if len(places) == 1 else list(zip(*places, strict=True))
+    kept = [
+        (name, moment, point)
+        for name, moment, point in zip(who, moments, points, strict=True)
+        if name is not None and moment is not None and isinstance(point, tuple) and None not in point
+    ]
+    if not kept:
+        raise InvalidParameter("The journeys are invalid", why="no row is complete", instead="the rows of the data set")
+    names, when, found = zip(*kept, strict=True)
+    real = (list(names), np.unique(np.array(when), return_inverse=True)[1], *np.array(found, dtype=np.float64).T)
+    drawn = model.sample(min(max(round(model.journeys), 1), _MOST_DRAWN))
+    axes = [name for name in drawn.column_names if name not in ("journey", "step", "node")]
+    made = (drawn["journey"], drawn["step"], *(drawn[name].astype(np.float64) for name in axes))
+    box = box_of(model)
+    cells = getattr(model.method, "cells", _CELLS)
+    measures = journey_measures(real, made, box=box, cells=cells)
+    return (*str(measures).splitlines(), *_linkage(real, made, box, cells))
+
+
+def box_of(model: Journeys | RoadJourneys) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The public area that it is about: that of the grid, or of the roads."""
+    from cloister.traces import Journeys
+
+    if isinstance(model, Journeys):
+        ends = [(float(each.decode(each.low_code)), float(each.decode(each.high_code))) for each in model.domains]
+    else:
+        roads = model.method.roads
+        places = roads.places if roads.origin is None else roads.degrees(roads.places)
+        ends = [(float(low), float(max(high, low + 1e-6))) for low, high in zip(places.min(0), places.max(0), strict=True)]
+    (west, east), (south, north) = ends
+    return (west, south), (east, north)
+
+
+def _linkage(real: Any, made: Any, box: Any, cells: int) -> list[str]:
+    """How often a few known cells single a journey out, before and after; fewer where no journey has so many."""
+    low, high = (np.array(corner) for corner in box)
+
+    def celled(journeys: Any) -> tuple[Any, Any]:
+        places = np.stack([np.asarray(axis, dtype=np.float64) for axis in journeys[2:]], axis=1)
+        return journeys[0], np.clip((places - low) / (high - low) * cells, 0, cells - 1).astype(np.int64)
+
+    before, after = celled(real), celled(made)
+    for known in range(_KNOWN, 0, -1):
+        try:
+            told = [
+                unique_in_the_crowd(*before, released=released, known=known, tries=_TRIES, random=Random())
+                for released in (None, after)
+            ]
+        except InvalidParameter:  # no journey has so many different cells
+            continue
+        return [f"linkage, before: {told[0]}", f"linkage, after: {told[1]} (a drawn journey that fits is nobody's)"]
+    return []
+
 
 _WAYS, _TRIPS, _MOST, _NORMAL = 40, 12, 50_000, 1.96
 _COLUMNS, _LONG = 5, 60
@@ -53,10 +120,6 @@ def _rows(view: View, values: int) -> Frame:
     return _drawn(view, max(min(round(_read(view.row.body).journeys), _MOST, values // (_COLUMNS * _LONG)), 1))
 
 
-def _axes(frame: Frame) -> list[str]:
-    return frame.column_names[-2:]
-
-
 def _map(view: View) -> Map:
     """Zones in the shade of the journeys that begin there, with their margin; public outlines, and some drawn journeys."""
     model = _read(view.row.body)
@@ -71,7 +134,7 @@ def _map(view: View) -> Map:
         outlines[name := str(zone + 1)] = [[(across[i], up[j]) for i, j in corners]]
         told[name] = (many, margin)
     frame = _drawn(view, _WAYS)
-    places = np.stack([frame[name].astype(np.float64) for name in _axes(frame)], axis=1)
+    places = np.stack([frame[name].astype(np.float64) for name in frame.column_names[-2:]], axis=1)
     ways = [part.tolist() for part in np.split(places, np.flatnonzero(np.diff(frame["journey"])) + 1) if len(part) > 1]
     earth = "longitude" in frame.column_names or bool(model.method.place)
     statistic = view.language.gettext("Journeys that begin here")

@@ -1,18 +1,33 @@
-"""What somebody wants of journeys: the columns that say who was where and when, the grid or the roads, the spend."""
+"""What somebody wants of journeys: the columns that say who was where and when, the grid or the roads, the spend; and what the
+form of an order offers: the data sets that hold journeys, their columns, the public data sets of roads."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
-from cloister.hub.work.ordering import asked
+from cloister.hub.work.offer import Offer
+from cloister.hub.work.offers import offers
+from cloister.hub.work.ordering import about_offered, asked
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
+from cloister.tables import Date, Integer, Moment, Place, PrivateTable, PublicTable, Real, Text
 from cloister.traces.cleaning import pace_of
 
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+
+ACTION = "synthesise.run"
+"""Whoever forbids synthetic tables forbids these."""
 _MOST_CELLS, _MOST_ZONES = 32, 16
 
 
@@ -70,10 +85,8 @@ class JourneyOrder:
         check_purpose(self.purpose)
         _ = exact_positive(self.spend, "spend")
 
-    @property
-    def algorithm(self) -> str:
-        """No algorithm makes journeys."""
-        return ""
+    algorithm = ""
+    """No algorithm makes journeys."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -105,3 +118,49 @@ ORDER = Stored(
     "title",
 )
 """As a job holds it."""
+
+
+def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[str, Any]:
+    """The data sets, what can be chosen of the one that is, and what was typed; first the columns that fit."""
+    found = offers(hub, db, caller, ACTION, under=(), anyhow=True)
+    offer, shown = about_offered(hub, [each for each in found if _holds_journeys(each.table)], typed)
+    kinds = _columns(offer)
+    first = {
+        "moment": next(iter(kinds["moments"]), ""),
+        "place": next(iter(kinds["places"]), ""),
+        "x": "",
+        "y": "",
+        "cells": "12",
+        "zones": "4",
+        "spend": "1",
+        **dict.fromkeys(("fastest", "nodes", "edges", "purpose", "project", "title"), ""),
+    }
+    if not kinds["places"]:
+        first |= dict(zip(("x", "y"), kinds["numbers"], strict=False))
+    return {
+        **shown,
+        **kinds,
+        "roads": [each.which.name for each in found if isinstance(each.table, PublicTable)],
+        "typed": {**first, **typed},
+    }
+
+
+def _holds_journeys(table: PrivateTable | PublicTable) -> bool:
+    """Whether its units are journeys: a column of text says whose a row is, and others say when and where."""
+    if not isinstance(table, PrivateTable) or not isinstance(table.columns.get(table.unit or ""), Text):
+        return False
+    kinds = [type(each) for each in table.columns.values()]
+    return Place in kinds or sum(kind in (Integer, Real) for kind in kinds) >= 2
+
+
+def _columns(offer: Offer | None) -> dict[str, list[str]]:
+    table = None if offer is None else offer.table
+    if not isinstance(table, PrivateTable):
+        return {"moments": [], "places": [], "numbers": []}
+    numbers = [name for name, each in table.columns.items() if isinstance(each, Integer | Real)]
+    clocks = [name for name, each in table.columns.items() if isinstance(each, Moment | Date)]
+    return {
+        "moments": [*clocks, *numbers],
+        "places": [name for name, each in table.columns.items() if isinstance(each, Place)],
+        "numbers": [name for name in numbers if clocks or name != numbers[0]],
+    }

@@ -2,7 +2,7 @@
 
 - `order.py`, `fitting.py`: a model in the frame (`hub/work`), from what somebody wants to what leaves; `algorithms.py`: under
   which settings.
-- `expected.py`, `membership.py`: what made-up rows say of a method, before anything is spent and on a model's card.
+- `expected.py`: what made-up rows say of a method, before anything is spent and on a model's card.
 - `models.py`: models as a kind of release (`hub/releases`); `predicting.py`: what one is used for.
 - `released.py`: models of released tables, at no cost.
 - `api.py`, `pages.py`: the routes.
@@ -12,37 +12,19 @@ What may not live here: a decision about who may what (`access`), rows (the sess
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.services.learning.algorithms import check_settings
 from cloister.hub.services.learning.fitting import FIT
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.released import FREE
 
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
 __all__ = ["SERVICE"]
-
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.learning.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.learning.api import api
-
-    return api()
-
 
 SERVICE = Service(
     name="learning",
     title="Models",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     jobs=(FIT, FREE),
     releases=(MODEL,),
     algorithm=check_settings,

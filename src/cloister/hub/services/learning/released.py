@@ -20,7 +20,7 @@ from cloister.hub.releases.derived import check_derived
 from cloister.hub.releases.deriving import keep_derived, read_sources
 from cloister.hub.releases.kinds import View, kind_of
 from cloister.hub.releases.tables import TableOffer, table_in
-from cloister.hub.service import JobType
+from cloister.hub.service import JobType, Progress
 from cloister.hub.services.learning.algorithms import ACTION
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import Training, model_of
@@ -32,7 +32,6 @@ from cloister.stored import Stored, canonical
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.service import Progress
 
 _KIND = "learn.released"
 _MOST_ROWS = 20_000

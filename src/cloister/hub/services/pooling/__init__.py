@@ -9,34 +9,16 @@ and whether somebody may ask (`hub/work/authorise.py` asks the policy of every p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
 
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
 __all__ = ["SERVICE"]
-
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.pooling.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.pooling.api import api
-
-    return api()
-
 
 SERVICE = Service(
     name="pooling",
     title=N_("Data sets of several owners"),
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(
         Link(
             title=N_("Several owners"),

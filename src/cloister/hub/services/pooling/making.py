@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
@@ -113,12 +115,11 @@ def pools(hub: Hub, db: Db, caller: Caller) -> list[Pool]:
 
 def pool_named(hub: Hub, db: Db, caller: Caller, name: str) -> Pool:
     """One of them; missing for anybody else, in the words for what does not exist."""
-    return next((each for each in pools(hub, db, caller) if each.name == name), None) or _missing(hub, db, caller, name)
-
-
-def _missing(hub: Hub, db: Db, caller: Caller, name: str) -> Pool:
-    row = seen(hub, db, caller, name)
-    raise InvalidDeclaration(f"The data set {row.name!r} has one owner", why="it is not made of others", instead="/pools")
+    found = next((each for each in pools(hub, db, caller) if each.name == name), None)
+    if found is None:
+        row = seen(hub, db, caller, name)
+        raise InvalidDeclaration(f"The data set {row.name!r} has one owner", why="it is not made of others", instead="/pools")
+    return found
 
 
 def _sees(hub: Hub, db: Db, caller: Caller, name: str) -> bool:
@@ -138,8 +139,5 @@ def _given(hub: Hub, row: DataSet, part: DataSet, parts: Iterable[DataSet]) -> G
     sizes: Mapping[str, int | None] = {each.id: each.declaration.get("size") for each in parts}
     own, known = sizes[part.id], [each for each in sizes.values() if each]
     share = own / sum(known) if own and len(known) == len(sizes) else None
-    cost = costs[0] if costs else None
-    for more in costs[1:]:
-        assert cost is not None
-        cost = cost + more
+    cost = reduce(add, costs) if costs else None
     return Given(name=part.name, times=len(costs), cost=cost, size=own, share=share)

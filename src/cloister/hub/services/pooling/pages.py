@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import CallerDep, PersonDep
+from cloister.hub.caller import Caller, CallerDep, PersonDep
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import money_of, populations_of, search
 from cloister.hub.problems import problem_of
 from cloister.hub.services.pooling.comparing import Compared, compare
@@ -20,10 +20,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _MOST = 200
 Name = Annotated[str, Path(max_length=63)]
@@ -107,6 +103,4 @@ def _one(
     with hub.database.reading() as db:
         pool = pool_named(hub, db, caller, name)
     columns = list(found[0].margins) if found else []
-    status = 200 if problem is None else problem.status
-    values = {"pool": pool, "found": found, "columns": columns, "typed": typed or {}, "problem": problem}
-    return render(request, "pooling/pool.html", status=status, **values)
+    return render(request, "pooling/pool.html", pool=pool, found=found, columns=columns, typed=typed or {}, problem=problem)

@@ -1,7 +1,7 @@
 """Projected data: few numbers of each row, in which one label shows and a secret does not.
 
-- `orders.py`: what somebody wants. `attacking.py`: projections of one's own data set with their attackers, by the marked door.
-  `fitting.py`: directions that are differentially private, for one charge.
+- `orders.py`: what somebody wants. `jobs.py`: projections of one's own data set with their attackers, by the marked door; and
+  directions that are differentially private, for one charge.
 - `kinds.py`: both as kinds of releases: page, picture, file.
 
 What may not live here: a decision about who may what (`access`), rows of people (the session's door), and a method
@@ -14,8 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cloister.hub.service import Link, Service
-from cloister.hub.services.projecting.attacking import ATTACK, ATTACKING
-from cloister.hub.services.projecting.fitting import FIT, FITTING
+from cloister.hub.services.projecting.jobs import ATTACK, ATTACKING, FIT, FITTING
 from cloister.hub.services.projecting.kinds import DIRECTIONS, PROJECTED
 from cloister.hub.services.projecting.orders import ACTION, Attack, Fit
 from cloister.hub.web.languages import N_

@@ -143,10 +143,8 @@ class Fit:
         check_purpose(self.purpose)
         _ = exact_positive(self.spend, "spend")
 
-    @property
-    def algorithm(self) -> str:
-        """No algorithm fits projections."""
-        return ""
+    algorithm = ""
+    """No algorithm fits projections."""
 
     @property
     def names(self) -> tuple[str, ...]:

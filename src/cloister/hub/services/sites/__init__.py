@@ -9,37 +9,19 @@ What may not live here: a sum, a key or a message of sites (`cloister.together`)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cloister.hub.decisions.policy import Action, register_actions
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter
 
 __all__ = ["SERVICE"]
 
 register_actions([Action(name="site.call", title=N_("Call the hub as a site"), roles=frozenset({"nobody"}))])
 
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.sites.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.sites.api import api
-
-    return api()
-
-
 SERVICE = Service(
     name="sites",
     title=N_("Rows at several sites"),
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(
         Link(
             title=N_("Sites"),

@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import coordinators_of, key_of, lines_of, money_of, populations_of
 from cloister.hub.problems import problem_of
 from cloister.hub.services.sites.joining import Joining, change_roster, join, roster_before, roster_of, standings
@@ -24,8 +24,6 @@ from cloister.hub.web.routing import Pages
 from cloister.together.coordinator import other_version, unknown_party
 
 if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.together import Roster
 
 _LONG = 2**20

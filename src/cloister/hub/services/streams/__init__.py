@@ -10,16 +10,11 @@ What may not live here: noise or an exact sum (`cloister.traces.watch`). Each st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cloister.hub.decisions.policy import Action, register_actions
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.services.streams.releasing import closed, opened, release_due
 from cloister.hub.services.streams.tables import tables
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter
 
 __all__ = ["SERVICE", "release_due"]
 
@@ -34,24 +29,11 @@ register_actions(
     ]
 )
 
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.streams.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.streams.api import api
-
-    return api()
-
-
 SERVICE = Service(
     name="streams",
     title=N_("Streams"),
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(
         Link(
             title=N_("Streams"),

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import PersonDep
-from cloister.hub.hub import HubDep
+from cloister.hub.caller import Caller, PersonDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.services.streams.opening import (
     Declared,
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _TEXTS = ("title", "sql", "every", "since", "until", "rho", "purpose")
 _NUMBERS = ("most", "hourly")

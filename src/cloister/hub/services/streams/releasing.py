@@ -18,12 +18,11 @@ from cloister.hub.database import of_each
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamStep
 from cloister.hub.services.streams.intake import waiting_of
-from cloister.hub.services.streams.opening import PERSONS, declared_of, watching
+from cloister.hub.services.streams.opening import PERSONS, Declared, declared_of, watching
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.streams.broker import Bridge
-    from cloister.hub.services.streams.opening import Declared
     from cloister.traces.watch import WatchStep
 
 _CLOCK, _BROKER, _EVERY = "stream clock", "stream broker", 0.25

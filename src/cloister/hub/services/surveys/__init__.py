@@ -1,8 +1,8 @@
 """Surveys: composed by a researcher, answered by anybody without an account, randomised in the respondent's own browser.
 
-- `drafts.py`, `typed.py`, `composing.py`: a survey from its first draft to its end.
+- `drafts.py`, `composing.py`: a survey from its first draft to its end.
 - `counting.py`: what a respondent's machine sent, and what holds floods back.
-- `results.py`, `words.py`, `exporting.py`: estimates with their margins, as pages and as files; words are looked for by a job.
+- `results.py`, `words.py`: estimates with their margins, as pages and as files; words are looked for by a job.
 - `joint.py`, `joint_api.py`, `joint_pages.py`: surveys whose answers this hub and a helper add up (`cloister.together.prio3`).
 - `modelling.py`: models of the reports, as releases, at no cost.
 - `pages.py`, `api.py`: the routes.
@@ -13,20 +13,13 @@ respondent, whose page says how much, and nothing in the hub ever holds a true a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cloister.hub.decisions.policy import Action, register_actions
-from cloister.hub.service import Guide, Link, Service
+from cloister.hub.service import Guide, Link, Service, routes_in
 from cloister.hub.services.surveys.modelling import SURVEY_MODEL, TRAIN
 from cloister.hub.services.surveys.words import LOOK
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter
+from cloister.hub.web.languages import N_
 
 __all__ = ["SERVICE"]
-
-N_ = str
-"""Marks an English text that is translated where it is shown."""
 
 _RESEARCHERS = frozenset({"analyst", "owner"})
 
@@ -41,26 +34,11 @@ register_actions(
 )
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.services.surveys import pages
-    from cloister.hub.web.routing import Pages
-
-    routes = Pages()
-    pages.add(routes)
-    return routes.router
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.surveys.api import api
-
-    return api()
-
-
 SERVICE = Service(
     name="surveys",
     title="Surveys",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     jobs=(LOOK, TRAIN),
     releases=(SURVEY_MODEL,),
     guides=(

@@ -14,16 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import CallerDep
+from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.description import example
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release
 from cloister.hub.services.surveys import drafts, joint_api
 from cloister.hub.services.surveys.composing import demonstrations, of_text
 from cloister.hub.services.surveys.counting import asked, receive
-from cloister.hub.services.surveys.exporting import results_file
 from cloister.hub.services.surveys.modelling import (
     SURVEY_MODEL,
     SurveyModelLine,
@@ -32,6 +31,7 @@ from cloister.hub.services.surveys.modelling import (
     foretell,
     submit_training,
 )
+from cloister.hub.services.surveys.results import results_file
 from cloister.hub.web.render import ExactJSON
 from cloister.hub.web.routing import After, IdempotencyKey, Number, Routes
 from cloister.hub.work.ordering import JobOfWork
@@ -40,8 +40,6 @@ from cloister.hub.work.submitting import accepted
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.hub.records.surveys import HeldSurvey
 
 
@@ -71,8 +69,7 @@ class Composing(BaseModel):
 
     def said(self) -> dict[str, Any]:
         """What was stated, without the questions."""
-        given = self.model_dump(exclude_none=True, exclude={"questions"})
-        return {name: given[name] for name in given}
+        return self.model_dump(exclude_none=True, exclude={"questions"})
 
 
 class SurveyLine(BaseModel):
@@ -136,18 +133,8 @@ class Received(BaseModel):
 
 def line_of(row: HeldSurvey) -> SurveyLine:
     """A row as a line."""
-    return SurveyLine(
-        id=row.id,
-        title=row.title,
-        purpose=row.purpose,
-        state=row.state,
-        invited=row.invited,
-        hoped=row.hoped,
-        questions=len(row.draft["questions"]),
-        created=row.created,
-        opened=row.opened,
-        closed=row.closed,
-    )
+    told = {name: getattr(row, name) for name in SurveyLine.model_fields if name != "questions"}
+    return SurveyLine(**told, questions=len(row.draft["questions"]))
 
 
 _FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}, "description": "The file"}}

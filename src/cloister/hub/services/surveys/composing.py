@@ -1,4 +1,5 @@
-"""From a draft to the survey that respondents get: the library composes, and what it refuses is refused here."""
+"""From what somebody typed into the form of a question, or of levels, and from a draft to the survey that respondents get: the
+library composes, and what it refuses is refused here."""
 
 from __future__ import annotations
 
@@ -8,21 +9,12 @@ from typing import Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.ids import digest
+from cloister.hub.web.languages import N_
 from cloister.local import RandomizedResponse
 from cloister.local.survey import Survey
-from cloister.local.survey.question import Question
 from cloister.local.survey.questions import question_of
 
 _DRAFT = "draft"
-
-
-def question_from(said: Mapping[str, Any]) -> Question:
-    """A question as the library knows it.
-
-    >>> question_from({"kind": "yes-no", "name": "copied", "text": "Have you ever copied?"}).name
-    'copied'
-    """
-    return question_of(said)
 
 
 def composed(title: str, draft: Mapping[str, Any], *, identity: str = "") -> Survey:
@@ -53,3 +45,84 @@ def of_text(body: str) -> Survey:
 def demonstrations(survey: Survey) -> dict[str, Any]:
     """For each level, the coins of a yes-or-no question: what the page shows before a level is chosen."""
     return {level.name: dict(RandomizedResponse(epsilon=level.epsilon).client) for level in survey.levels}
+
+
+KINDS = {
+    "yes-no": N_("Yes or no"),
+    "choice": N_("One of several"),
+    "several": N_("Several of several"),
+    "scale": N_("A scale"),
+    "number": N_("A number"),
+    "place": N_("A place on a map"),
+    "word": N_("A word"),
+}
+"""The kinds of question, in the order in which they are offered."""
+FIELDS = {
+    "yes-no": (),
+    "choice": ("options",),
+    "several": ("options", "most"),
+    "scale": ("steps",),
+    "number": ("low", "high", "want"),
+    "place": ("south", "west", "north", "east", "rows", "columns"),
+    "word": ("length",),
+}
+"""What each kind asks for besides a name and a text."""
+_LISTS = ("options", "steps")
+_WHOLE = ("most", "rows", "columns", "length")
+_DEGREES = ("south", "west", "north", "east")
+
+
+def question_typed(kind: str, typed: Mapping[str, str], *, no_answer: bool) -> dict[str, Any]:
+    """A question as plain JSON, from the texts of its form. Options are a line each.
+
+    >>> question_typed("choice", {"name": "pet", "text": "Which?", "options": "cat\\n\\n dog "}, no_answer=False)
+    {'kind': 'choice', 'name': 'pet', 'text': 'Which?', 'no_answer': False, 'options': ['cat', 'dog']}
+    """
+    if kind not in FIELDS:
+        raise InvalidParameter("The query is invalid", why="its kind is unknown", instead=", ".join(FIELDS))
+    said: dict[str, Any] = {"kind": kind, "name": typed.get("name", ""), "text": typed.get("text", ""), "no_answer": no_answer}
+    for name in FIELDS[kind]:
+        text = typed.get(name, "").strip()
+        if name == "most" and not text:
+            continue
+        said[name] = _read(name, text)
+    return said
+
+
+def options_typed(text: str) -> list[str]:
+    """A list of a form: a line each.
+
+    >>> options_typed("cat\\n\\n dog ")
+    ['cat', 'dog']
+    """
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def levels_typed(names: list[str], epsilons: list[str]) -> list[dict[str, str]]:
+    """The levels of a form: those that have a name.
+
+    >>> levels_typed(["more private", ""], ["0.5", "1"])
+    [{'name': 'more private', 'epsilon': '0.5'}]
+    """
+    pairs = zip(names, epsilons, strict=False)
+    found = [{"name": name.strip(), "epsilon": epsilon.strip()} for name, epsilon in pairs if name.strip()]
+    if not found:
+        raise InvalidParameter("The levels are invalid", why="a level is missing", instead="one level at least, with its ε")
+    return found
+
+
+def _read(name: str, text: str) -> Any:
+    if name in _LISTS:
+        return options_typed(text)
+    if name in _WHOLE:
+        return _number(name, text, int)
+    return _number(name, text, float) if name in _DEGREES else text
+
+
+def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise InvalidParameter(
+            f"{name} is invalid", why="it is not a whole number" if kind is int else "it is not a number", instead=f"{name}: 8"
+        ) from None

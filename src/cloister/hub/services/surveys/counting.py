@@ -34,6 +34,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict, Missing, TooMany
 from cloister.hub.records.surveys import HeldSurvey, SurveyRefusal, SurveyReport, SurveyTicket
 from cloister.hub.services.surveys.composing import of_text
+from cloister.hub.web.languages import N_
 from cloister.local.survey import Report, Tally, hash_of, read_report
 from cloister.local.survey.reports import fingerprint_of
 from cloister.local.survey.tokens import new_token
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-
-N_ = str
-"""Marks an English text that is translated where it is shown."""
 
 _CHUNK = 5_000
 _MOST_REFUSALS = 10_000

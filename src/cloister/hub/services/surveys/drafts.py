@@ -15,9 +15,11 @@ from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyTicket
-from cloister.hub.services.surveys.composing import composed, question_from
+from cloister.hub.services.surveys.composing import composed
 from cloister.hub.services.surveys.counting import counted
+from cloister.hub.web.languages import N_
 from cloister.local.survey import issue_tokens
+from cloister.local.survey.questions import question_of
 from cloister.printable import is_text
 from cloister.privacy.rational import exact_positive, text_of
 
@@ -31,8 +33,6 @@ MOST_QUESTIONS = 50
 MOST_WORDS = 3
 """Looking for words takes seconds for each of them, at each level."""
 MOST_INVITATIONS = 5_000
-N_ = str
-"""Marks an English text that is translated where it is shown."""
 _CAP = Fraction(8)
 """Of a new survey, where the institution allows it."""
 LEVELS = ((N_("more private"), "0.5"), (N_("middle"), "1"), (N_("more useful"), "2"))
@@ -128,7 +128,7 @@ def ask_these(hub: Hub, db: Db, caller: Caller, number: str, said: Sequence[Mapp
         raise InvalidParameter(
             "The query is invalid", why=f"a survey has at most {MOST_QUESTIONS} questions", instead="a second survey"
         )
-    draft = {**row.draft, "questions": [question_from(each).to_dict() for each in said]}
+    draft = {**row.draft, "questions": [question_of(each).to_dict() for each in said]}
     if sum(each["kind"] == "word" for each in draft["questions"]) > MOST_WORDS:
         raise InvalidParameter(
             "The query is invalid", why=f"a survey asks for at most {MOST_WORDS} words", instead="a choice among known words"

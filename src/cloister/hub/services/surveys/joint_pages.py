@@ -12,7 +12,7 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.services.surveys import joint
-from cloister.hub.services.surveys.typed import options_typed
+from cloister.hub.services.surveys.composing import options_typed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext

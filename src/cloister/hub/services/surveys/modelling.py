@@ -18,11 +18,11 @@ from cloister.hub.description import example
 from cloister.hub.labels import check_title
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.problems import Conflict
-from cloister.hub.records.surveys import SurveyReport
+from cloister.hub.records.surveys import HeldSurvey, SurveyReport
 from cloister.hub.releases.deriving import keep_derived
 from cloister.hub.releases.kinds import ReleaseKind, View, json_file
 from cloister.hub.releases.shapes import Line as ReleaseLine
-from cloister.hub.service import JobType
+from cloister.hub.service import JobType, Progress
 from cloister.hub.services.surveys.composing import of_text
 from cloister.hub.services.surveys.counting import answers_of
 from cloister.hub.services.surveys.drafts import seen_survey
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.releases import StoredRelease
-    from cloister.hub.records.surveys import HeldSurvey
-    from cloister.hub.service import Progress
 
 _JOB = "survey.model"
 _MOST_CELLS = 10_000_000

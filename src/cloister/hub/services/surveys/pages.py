@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import Query, Request
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import func, select
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import of_each
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
-from cloister.hub.records.surveys import SurveyTicket
+from cloister.hub.records.surveys import HeldSurvey, SurveyTicket
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import read_release
 from cloister.hub.services.surveys import drafts, joint_pages
-from cloister.hub.services.surveys.composing import composed, of_text
+from cloister.hub.services.surveys.composing import FIELDS, KINDS, composed, levels_typed, of_text, question_typed
 from cloister.hub.services.surveys.counting import answers_of, asked
-from cloister.hub.services.surveys.exporting import results_file
 from cloister.hub.services.surveys.modelling import (
     METHODS,
     SURVEY_MODEL,
@@ -30,8 +29,7 @@ from cloister.hub.services.surveys.modelling import (
     submit_training,
     trainable,
 )
-from cloister.hub.services.surveys.results import results_of, shown, tallied
-from cloister.hub.services.surveys.typed import FIELDS, KINDS, levels_typed, question_typed
+from cloister.hub.services.surveys.results import results_file, results_of, shown, tallied
 from cloister.hub.services.surveys.words import looked_for
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
@@ -47,21 +45,20 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.surveys import HeldSurvey
 
 _PAGE = 30
 _TYPED = ("name", "text", *dict.fromkeys(name for names in FIELDS.values() for name in names))
 
 
-def add(routes: Pages) -> None:
-    """Add them."""
+def pages() -> APIRouter:
+    """The routes."""
+    routes = Pages()
     _composing(routes)
     _responding(routes)
     _running(routes)
     _learning(routes)
     joint_pages.add(routes)
+    return routes.router
 
 
 def _composing(routes: Pages) -> None:
@@ -291,17 +288,16 @@ def _list(
 def _survey(
     request: Request, hub: Hub, caller: Caller, number: str, typed: dict[str, str], *, problem: Problem | None = None
 ) -> Response:
-    status = problem.status if problem else 200
     with hub.database.begin() as db:  # counting what came in is written down
         row = drafts.seen_survey(hub, db, caller, number)
         if row.state == "draft":
-            return render(request, "surveys/draft.html", status=status, **_draft(hub, row, typed), problem=problem)
+            return render(request, "surveys/draft.html", **_draft(hub, row, typed), problem=problem)
         good = select(func.count()).select_from(SurveyTicket).where(SurveyTicket.survey == row.id, SurveyTicket.used.is_(False))
         unused, tally = db.scalar(good) or 0, tallied(db, row)
         words = looked_for(hub, db, caller, row, tally)
     results = shown(row, results_of(hub, row.id, tally, words), words, request_gettext(request))
-    told = {"row": row, "link": _link(request, row), "unused": unused, "results": results, "problem": problem}
-    return render(request, "surveys/survey.html", status=status, **told)
+    told: dict[str, Any] = {"row": row, "link": _link(request, row), "unused": unused, "results": results, "problem": problem}
+    return render(request, "surveys/survey.html", **told)
 
 
 def _draft(hub: Hub, row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""What the page of a survey shows: estimates with margins, by level and together, pictures, and what to beware of."""
+"""What the page of a survey shows: estimates with margins, by level and together, pictures, and what to beware of; and the same
+as files: estimates, or the randomised reports themselves."""
 
 from __future__ import annotations
 
@@ -12,10 +13,19 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import select
+from starlette.responses import Response
+
+from cloister.hub.platform.trail import write
+from cloister.hub.problems import Missing
+from cloister.hub.records.surveys import HeldSurvey, SurveyReport
 from cloister.hub.services.surveys.counting import counted, refused_of
-from cloister.hub.services.surveys.words import Words, words_of
+from cloister.hub.services.surveys.drafts import seen_survey
+from cloister.hub.services.surveys.words import Words, looked_for, words_of
 from cloister.hub.spreadsheets import safe
+from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import INK, MAIN, svg_of
+from cloister.hub.web.routing import attachment
 from cloister.local.survey import Results, Tally
 from cloister.local.survey.alike import MEAN
 from cloister.local.survey.question import NO_ANSWER
@@ -24,11 +34,10 @@ from cloister.printable import json_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
+    from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.surveys import HeldSurvey
 
-N_ = str
-"""Marks an English text that is translated where it is shown."""
+
 Told = dict[str, Any]
 """Results as plain JSON."""
 _PART, _LOCKS, _KEPT = "survey results", "survey locks", 50
@@ -77,11 +86,6 @@ def results_of(hub: Hub, number: str, tally: Tally, words: Words) -> Told:
         "questions": [questions[name] for name in asked if name in questions],
         "alarms": sorted((*told["alarms"], *found["alarms"]), key=lambda each: asked.index(each["question"])),
     }
-
-
-def as_json(results: Told) -> str:
-    """The results as a file."""
-    return json_of(results, indent=1)
 
 
 def as_csv(results: Told) -> str:
@@ -254,3 +258,35 @@ def _drawn(rows: tuple[tuple[str, float, float], ...], title: str) -> str:
     errors = base.mark_rule(color=INK, strokeWidth=1.5).encode(y=y, x=alt.X("low:Q", title=title), x2="high:Q")
     # Browsers' letters are wider than those that the labels were measured with.
     return svg_of(alt.layer(bars, errors).properties(padding={"left": 20, "right": 5, "top": 5, "bottom": 5}))
+
+
+_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "reports": "application/json"}
+
+
+def results_file(hub: Hub, caller: Caller, number: str, form: str) -> Response | str:
+    """The file, and a line of the audit log; or, where words are to be looked for, the job that does. Reports come in the order
+    of their names, which are chance, with the survey that they answer: `cloister survey collect` makes the same results of them.
+    """
+    if form not in _TYPES:
+        raise Missing("There is no such file", why="results come as csv or json", instead=f"/surveys/{number}/results.csv")
+    body = ""
+    with hub.database.begin() as db:
+        row = seen_survey(hub, db, caller, number, "survey.download")
+        if row.state == "draft":
+            raise Missing("There are no results", why="the survey is a draft", instead=f"/surveys/{number}")
+        if form == "reports":
+            wanted = select(SurveyReport.body).where(SurveyReport.survey == row.id).order_by(SurveyReport.id)
+            body = json.dumps({"survey": json.loads(row.body), "reports": [json.loads(each) for each in db.scalars(wanted)]})
+        else:
+            tally = tallied(db, row)
+            words = looked_for(hub, db, caller, row, tally)
+            if not words.complete:
+                return words.job or words.failed
+        write(
+            hub, db, caller, "survey.download", kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, form=form
+        )
+    if form != "reports":
+        results = results_of(hub, row.id, tally, words)
+        body = as_csv(results) if form == "csv" else json_of(results, indent=1)
+    name = f"survey-{row.id}-{'reports.json' if form == 'reports' else f'results.{form}'}"
+    return Response(body, headers=attachment(name), media_type=_TYPES[form])

@@ -17,9 +17,10 @@ from cloister.hub.platform.jobs import Stopped, submit
 from cloister.hub.problems import Missing
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.surveys import HeldSurvey
-from cloister.hub.service import JobType
+from cloister.hub.service import JobType, Progress
 from cloister.hub.services.surveys.composing import of_text
 from cloister.hub.services.surveys.counting import counted
+from cloister.hub.web.languages import N_
 from cloister.local.survey import Results, Survey, Tally, Word
 
 if TYPE_CHECKING:
@@ -27,10 +28,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.service import Progress
 
-N_ = str
-"""Marks an English text that is translated where it is shown."""
 _KIND = "survey.words"
 _STAGE = N_("looking for words")
 _PAUSE = timedelta(minutes=10)

@@ -1,8 +1,9 @@
 """Synthetic tables: noisy counts of a data set are measured once, and anybody who sees the release draws rows for nothing more.
 
-- `order.py`: what somebody wants. `making.py`: an order in the frame (`hub/work`), and what to expect of it in advance.
+- `order.py`: what somebody wants, and what its form shows. `making.py`: an order in the frame (`hub/work`), and what to expect
+  of it in advance.
 - `tables.py`: synthetic tables as a kind of release (`hub/releases`): page, files, rows.
-- `pages.py`: what its form shows; the routes are those of every order (`hub/work/ordering.py`).
+- The routes are those of every order (`hub/work/ordering.py`).
 
 What may not live here: a decision about who may what (`access`), rows of people (the session's door), and a method
 (`cloister.synth`).
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.releases.comparing import COMPARE
 from cloister.hub.service import Link, Service
-from cloister.hub.services.synthesising.making import ACTION, MAKE, SYNTHESISING, doubt, expected
-from cloister.hub.services.synthesising.order import Synthesis
+from cloister.hub.services.synthesising.making import MAKE, SYNTHESISING, doubt, expected
+from cloister.hub.services.synthesising.order import ACTION, Synthesis
 from cloister.hub.services.synthesising.tables import SYNTHETIC
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ __all__ = ["SERVICE"]
 
 
 def _pages() -> APIRouter:
-    from cloister.hub.services.synthesising.pages import choices
+    from cloister.hub.services.synthesising.order import choices
     from cloister.hub.work.ordering import order_pages
 
     template = "synthesising/order.html"

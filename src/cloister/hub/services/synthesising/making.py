@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.services.synthesising.order import ORDER, Synthesis
+from cloister.hub.services.synthesising.order import ACTION, ORDER, Synthesis
 from cloister.hub.services.synthesising.tables import SYNTHETIC, kept
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from cloister.synth import SyntheticModel
     from cloister.synth.explaining import Explained
 
-ACTION = "synthesise.run"
 _TIMES = (Fraction(1, 16), Fraction(1, 4), Fraction(1), Fraction(4))
 
 
@@ -37,6 +36,7 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
     """Orders of synthetic tables."""
 
     job, title, action, release, stored = "synthesising.make", N_("Synthetic table"), ACTION, SYNTHETIC, ORDER
+    audited = ("method",)
     stages = {"preparing the tables": 0.1, "reserving the cost": 0.2, N_("fitting the model"): 0.3, "keeping the table": 0.9}  # noqa: RUF012
     words = Words(
         name="The synthetic table",
@@ -78,9 +78,6 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
         body, details = kept(model, order.title)
         details["version"] = str(getattr(found.table, "version", ""))
         return Product(body=body, cost=dict.fromkeys(found.populations, model.cost), details=details)
-
-    def written(self, found: ReadyTable[Synthesis]) -> dict[str, Any]:
-        return {"method": found.order.method}
 
 
 SYNTHESISING = _Synthesising()

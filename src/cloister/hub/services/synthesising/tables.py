@@ -41,19 +41,15 @@ def _read(body: bytes) -> SyntheticModel:
     return SyntheticModel.from_json(json.loads(body)["model"])
 
 
-def _model(view: View) -> SyntheticModel:
-    return _read(view.row.body)
-
-
 def _answer(view: View, name: str, sql: str, dialect: str | None) -> TableAnswer:
     """From the model, in closed form."""
-    found = replace(_model(view), table=name).answer(sql, confidence=view.confidence, dialect=dialect)
+    found = replace(_read(view.row.body), table=name).answer(sql, confidence=view.confidence, dialect=dialect)
     return TableAnswer(table=found.labelled, statistics=tuple(found.statistics), notes=found.notes)
 
 
 def _drawn(view: View, most: int) -> tuple[SyntheticModel, int, Random]:
     """What rows of a release are drawn by: the same at each look, from choices that protect nothing."""
-    model = _model(view)
+    model = _read(view.row.body)
     known = _HIDDEN if model.rows < 2 * model.rows_error else max(round(model.rows), 1)
     return model, min(known, most), Random.derived(view.hub.ledger.derive("synthesising", view.row.id))
 
@@ -88,7 +84,7 @@ def kept(model: SyntheticModel, title: str) -> tuple[bytes, dict[str, Any]]:
 def _shown(view: View) -> dict[str, Any]:
     from cloister.synth.report import pictures_of
 
-    model = _model(view)
+    model = _read(view.row.body)
     rows = _rows(view, _SHOWN * len(model.columns))
     return {
         "method": {**METHODS, "pooled": _POOLED}.get(view.row.details["method"], view.row.details["method"]),
@@ -134,7 +130,9 @@ SYNTHETIC = ReleaseKind(
     template="synthesising/table.html",
     shown=_shown,
     told=_json,
-    against_rows=AgainstRows(action="synthesise.run", compare=lambda row, rows: _read(row.body).compare(rows)),
+    against_rows=AgainstRows(
+        action="synthesise.run", compare=lambda row, rows: [each.text for each in _read(row.body).compare(rows).parts()]
+    ),
     as_table=AsTable(
         columns=lambda row: {each.name: each.domain for each in _read(row.body).columns},
         answer=_answer,

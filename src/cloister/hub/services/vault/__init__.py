@@ -9,34 +9,16 @@ What may not live here: a key of a cell or of a document, or the value of one. D
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
 
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
 __all__ = ["SERVICE"]
-
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.vault.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.services.vault.api import api
-
-    return api()
-
 
 SERVICE = Service(
     name="vault",
     title=N_("Masked data sets"),
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(
         Link(
             title=N_("Masked data sets"),

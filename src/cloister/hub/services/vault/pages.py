@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import key_of, money_of, populations_of
 from cloister.hub.problems import problem_of
 from cloister.hub.services.vault.keeping import Asked, all_waiting, followed, received, registered, standing, standings
@@ -21,10 +21,6 @@ from cloister.hub.web.forms import Form, FormDep, check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 
