@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 PAGE = 100
 """Reports that a helper is given at a time."""
 CONFIDENCE = 0.95
-KINDS = {"yes-no": N_("yes or no"), "choice": N_("one of several"), "number": N_("a whole number")}
+KINDS = {"yes-no": N_("Yes or no"), "choice": N_("One of several"), "number": N_("A whole number")}
 _STATES = {
     "draft": N_("it is a draft, and no helper was asked yet"),
     "joining": N_("its helper was asked, and its questions are fixed"),
