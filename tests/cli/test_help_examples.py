@@ -17,7 +17,7 @@ NEEDS = {
     r"--hub https://|postgresql://": "a hub or a server",
     r"^cloister (demo|hub|worker|audit-trail)\b": "the folder of a hub",
     r"^cloister ledger restore\b": "a ledger that is frozen",
-    r"^cloister (site|csp|vault)\b": "the folder of a site, a key holder or a vault",
+    r"^cloister (site|csp|vault|helper)\b": "the folder of a site, a key holder, a vault or a helper",
     r"^cloister guest\b": "an image that is built on the machine, and code of an algorithm",
     r"^cloister audit mypackage": "a package of one's own",
     r"^cloister (declare|stream)\b|\bpeople\.(csv|json)\b|\bstays\.csv\b|--tables\b": "a file of one's own",

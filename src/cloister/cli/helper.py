@@ -63,7 +63,7 @@ def join(link: str, folder: Path, name: str, certificate: Path | None, proxy: st
             click.confirm("Add up answers to this?", abort=True, err=True)
         made = Helper.made(folder, survey, link=link, name=name.strip())
         calls.join(made)
-        click.echo(f"joined; read this to the survey's author by telephone: {fingerprint(made.public)}")
+        click.echo(f"joined; read this to the survey's author by phone: {fingerprint(made.public)}")
         click.echo(f"cloister helper run --folder {folder}")
 
 

@@ -195,7 +195,7 @@ def forecast(row: HeldJointSurvey) -> list[dict[str, Any]]:
 
 
 def fingerprint_of(row: HeldJointSurvey) -> str:
-    """Of the helper's key, for the telephone; nothing before it has joined."""
+    """Of the helper's key, for the phone; nothing before it has joined."""
     return fingerprint(bytes.fromhex(row.helper["key"])) if row.helper else ""
 
 

@@ -50,7 +50,7 @@ class JointLine(BaseModel):
     helper: str
     """The name of the other institution, once it has joined."""
     fingerprint: str
-    """Of its key: compare it by telephone before the survey is opened."""
+    """Of its key: compare it by phone before the survey is opened."""
     created: datetime
     opened: datetime | None
     closed: datetime | None
@@ -90,6 +90,18 @@ class JointInvitations(BaseModel):
     """Shown once: each is good for one report. The link of the page is /j/<id>#<token>."""
 
     tokens: list[str]
+
+
+class HelperSays(BaseModel):
+    """What a helper says: who it is, then what it says of each report, by nonce, and at last its shares of the sums of a list."""
+
+    model_config = ConfigDict(extra="forbid") | example(name="Cancer Registry", key="04" + "6b" * 64)
+
+    name: str | None = None
+    key: str | None = None
+    said: Annotated[dict[str, list[str]], Field(max_length=joint.PAGE)] | None = None
+    shares: Annotated[list[str], Field(max_length=20)] | None = None
+    list_: Annotated[str | None, Field(alias="list")] = None
 
 
 class JointForm(BaseModel):
@@ -223,16 +235,16 @@ def _answering(routes: Routes) -> None:
     @routes.post(
         "/joint-surveys/{number}/helper",
         "survey.answer",
-        "Call as the helper of a joint survey",
+        "Send what the helper of a joint survey says",
         "The survey, and the reports to check or the list of those that were counted",
         response_model=dict[str, Any],
     )
     def helper(
-        hub: HubDep, number: Number, sent: dict[str, Any], key: Annotated[str, Header(alias="Helper-Key", max_length=100)]
+        hub: HubDep, number: Number, sent: HelperSays, key: Annotated[str, Header(alias="Helper-Key", max_length=100)]
     ) -> dict[str, Any]:
         """By `cloister helper`, which shows the secret of its link in the header `Helper-Key`; needs no session. First `name` and
         `key`; then what it says about reports (`said`, by nonce); at last its shares of the sums (`shares`, of the `list`)."""
-        return joint.helped(hub, number, key, sent)
+        return joint.helped(hub, number, key, sent.model_dump(exclude_none=True, by_alias=True))
 
 
 def _whole(db: Db, row: HeldJointSurvey) -> JointWhole:
