@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from cloister.hub.records.surveys import JointReportRow
 from cloister.noise import Random
 from cloister.together.prio3.helper import Helper
 from cloister.together.prio3.joint_survey import JointSurvey
+from cloister.together.prio3.servers import noisy_share
 from tests.hub.house import House, served
 
 WAYS = {"text": "How do you come to work?", "kind": "choice", "epsilon": "300", "options": ["walk", "bus", "car"]}
@@ -41,7 +43,8 @@ class Joint:
         return str(self.ask("POST", "", {"title": "Ways", "questions": list(questions), **more}, status=201)["id"])
 
     def call(self, number: str, secret: str, body: Any, *, status: int = 200) -> Any:
-        answer = self.house.client().post(f"/api/v1/joint-surveys/{number}/helper", json=body, headers={"Helper-Key": secret})
+        path, headers = f"/api/v1/joint-surveys/{number}/helper", {"Helper-Key": secret, "Content-Type": "application/json"}
+        answer = self.house.client().post(path, content=json.dumps(body), headers=headers)
         assert answer.status_code == status, answer.text
         return answer.json()
 
@@ -223,3 +226,37 @@ def test_a_helper_as_a_process(joint: Joint) -> None:
     ways, smokes = joint.ask("GET", f"/{number}")["results"]
     assert ways["counts"] == {"walk": 0, "bus": 6, "car": 1}
     assert smokes["counts"] == {"no": 1, "yes": 6}
+
+
+def test_a_helper_that_sends_wrong_shares_meets_one_noise(joint: Joint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each refusal tells whether the hub's noisy sum lies within bounds: were the noise drawn anew each time, many would tell the
+    sum without noise."""
+    drawn: list[str] = []
+    for name in ("cloister.together.prio3.servers", "cloister.together.prio3.helper"):
+        monkeypatch.setattr(f"{name}.noisy_share", lambda *given, name=name: drawn.append(name) or noisy_share(*given))
+    number, secret, helper = joint.joined(SMOKES, {**SMOKES, "text": "Do you drink?"})
+    joint.answered(number, ["yes", "no"])
+    said = joint.turn(number, secret, helper, {})
+    joint.ask("POST", f"/{number}/close")
+    shares = joint.turn(number, secret, helper, said)
+    wrong = {**shares, "shares": [shares["shares"][0], "00"]}
+    for each in (wrong, wrong, {**shares, "shares": ["00" * 8] * 2}, shares):
+        joint.call(number, secret, each, status=200 if each is shares else 400)
+    assert joint.ask("GET", f"/{number}")["state"] == "done"
+    assert sorted(drawn) == ["cloister.together.prio3.helper"] * 2 + ["cloister.together.prio3.servers"] * 2
+    helper.close()
+
+
+def test_a_damaged_report_holds_no_other_back(joint: Joint) -> None:
+    number, secret, helper = joint.joined(SMOKES)
+    for seed in range(5):
+        joint.answered(number, ["yes"], seed=seed)
+    with joint.house.hub.database.begin() as db:
+        for row, wrong in zip(
+            db.query(JointReportRow).order_by(JointReportRow.nonce), ('{"a": [1,', "17", "{}", ""), strict=False
+        ):
+            row.body = wrong
+    said = joint.turn(number, secret, helper, {})
+    joint.call(number, secret, {"said": {**said["said"], "\x00": [], "\ud800": [], "zz" * 16: 7}})
+    assert joint.ask("GET", f"/{number}")["reports"] == {"new": 0, "counted": 1, "dropped": 4}
+    helper.close()
