@@ -9,14 +9,16 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from cloister.crypto import fingerprint
 from cloister.hub.records.surveys import JointReportRow
 from cloister.noise import Random
-from cloister.together.prio3.helper import Helper
+from cloister.together.prio3.helper import Helper, HelperCalls
 from cloister.together.prio3.joint_survey import JointSurvey
 from cloister.together.prio3.servers import noisy_share
 from tests.hub.house import House, served
@@ -260,3 +262,48 @@ def test_a_damaged_report_holds_no_other_back(joint: Joint) -> None:
     joint.call(number, secret, {"said": {**said["said"], "\x00": [], "\ud800": [], "zz" * 16: 7}})
     assert joint.ask("GET", f"/{number}")["reports"] == {"new": 0, "counted": 1, "dropped": 4}
     helper.close()
+
+
+def test_the_list_and_what_is_damaged_in_it(joint: Joint) -> None:
+    draft, (number, _, helper) = joint.made(SMOKES), joint.joined(SMOKES)
+    browser, ways = joint.ana.client, (f"/joint-surveys/{number}", f"/j/{number}", f"/api/v1/joint-surveys/{number}/form")
+    assert all(each in browser.get("/joint-surveys").text for each in (draft, number, "Registry"))
+    with joint.house.hub.database.begin() as db:
+        db.execute(text("UPDATE joint_survey SET helper = '{}' WHERE id = :id"), {"id": number})
+    assert draft in browser.get("/joint-surveys").text
+    assert [browser.get(each).status_code for each in ways] == [409] * 3
+    helper.close()
+
+
+def test_what_would_stop_a_survey_later_is_refused_at_once(joint: Joint) -> None:
+    for epsilon in ("1e-300", "1e-60", "1\u2028"):
+        joint.ask("POST", "", {"title": "Ways", "questions": [{**SMOKES, "epsilon": epsilon}]}, status=422)
+    number, _, helper = joint.joined(SMOKES, invited=True)
+    assert joint.answered(number, ["yes"], ticket="\x00").status_code == 403
+    body = json.dumps({**helper.survey.report(["yes"], helper.public).to_dict(), "ticket": "\ud800"})
+    address, headers = f"/api/v1/joint-surveys/{number}/reports", {"Content-Type": "application/json"}
+    assert joint.house.client().post(address, content=body, headers=headers).status_code == 403
+    helper.close()
+    asked, unasked = joint.made(SMOKES), joint.made(SMOKES)
+    secret = joint.ask("POST", f"/{asked}/link")["secret"]
+    joint.call(asked, secret, {"name": "R", "key": helper.public.hex()})
+    joint.house.hub.settings = replace(joint.house.hub.settings, survey_cap="2")
+    joint.ask("POST", f"/{asked}/open", status=422)
+    joint.ask("POST", f"/{unasked}/link", status=422)
+
+
+def test_a_join_that_was_cut_off_is_made_up_for(joint: Joint) -> None:
+    """`cloister helper run` joins where `join` could not, and where its answer was lost."""
+    with served(joint.house.hub) as address:
+        number = joint.made(SMOKES)
+        link = f"{address}/joint-surveys/{number}#{joint.ask('POST', f'/{number}/link')['secret']}"
+        with HelperCalls(link) as calls:
+            helper, stop, told = Helper.made(joint.folder / "h", calls.terms(), link=link, name="Registry"), Event(), list[str]()
+            running = Thread(target=calls.run, args=(helper,), kwargs={"stop": stop, "told": told.append, "idle": 0.01})
+            running.start()
+            while not joint.ask("GET", f"/{number}")["helper"]:
+                assert running.is_alive(), told
+            stop.set()
+            running.join()
+        assert joint.ask("GET", f"/{number}")["fingerprint"] == fingerprint(helper.public)
+        helper.close()

@@ -101,8 +101,8 @@ class HeldJointSurvey(Base):
     sums: Mapped[str] = mapped_column(default="")
     """This hub's shares of the sums so far, as JSON: numbers by chance without the helper's. Empty once its noise is in."""
     result: Mapped[dict[str, Any]]
-    """`own`: this hub's shares with its noise, until the helper gives its own. Then the sums that were opened, with their noise, and of
-    how many reports they are."""
+    """`own`: this hub's shares with its noise, until the helper gives its own. Then the sums that were opened, with their noise,
+    and of how many reports they are."""
     created: Mapped[datetime]
     opened: Mapped[datetime | None] = mapped_column(default=None)
     closed: Mapped[datetime | None] = mapped_column(default=None)

@@ -21,6 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from cloister.crypto import fingerprint
 from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.database import damaged
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import digest, new_id, new_secret
@@ -202,9 +203,14 @@ def forecast(row: HeldJointSurvey) -> list[dict[str, Any]]:
     return found
 
 
-def fingerprint_of(row: HeldJointSurvey) -> str:
-    """Of the helper's key, for the telephone; nothing before it has joined."""
-    return fingerprint(bytes.fromhex(row.helper["key"])) if row.helper else ""
+def helper_of(row: HeldJointSurvey) -> dict[str, str]:
+    """Its name, its key, and the key's fingerprint for the telephone; nothing before it has joined."""
+    if not row.helper and row.state in ("draft", "joining"):
+        return {"name": "", "key": "", "fingerprint": ""}
+    try:
+        return {**row.helper, "name": row.helper["name"], "fingerprint": fingerprint(bytes.fromhex(row.helper["key"]))}
+    except (LookupError, TypeError, ValueError):
+        raise damaged() from None
 
 
 def asked_joint(db: Db, number: str) -> HeldJointSurvey:
