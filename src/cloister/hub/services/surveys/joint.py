@@ -383,7 +383,7 @@ def _told(hub: Hub, survey: JointSurvey, each: JointReportRow) -> dict[str, Any]
     return {name: value for name, value in report.to_dict().items() if name != "shares"} | {"said": said}
 
 
-def _new(row: HeldJointSurvey) -> Select[tuple[JointReportRow]]:
+def _new(row: HeldJointSurvey) -> Select[JointReportRow]:
     return select(JointReportRow).where(JointReportRow.survey == row.id, JointReportRow.state == "new")
 
 
