@@ -48,6 +48,8 @@ OWN = {
     "published_view.data_sets": ("/published",),
     "published_view.origins": ("/published",),
     "algorithm.settings": ("/api/v1/algorithms", "/algorithms"),
+    "joint_survey.questions": ("/api/v1/joint-surveys", "/joint-surveys"),
+    "joint_survey.helper": ("/api/v1/joint-surveys", "/joint-surveys"),
     "api_token.scopes": ("/api/v1/tokens", "/account/tokens"),
 }
 """Lists of their own that are looked at, too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cloister.cli.party import CERTIFICATE, PROXY, alone, own_files
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.printable import is_text, shown
 
 if TYPE_CHECKING:
@@ -62,7 +63,14 @@ def join(link: str, folder: Path, name: str, certificate: Path | None, proxy: st
         if not yes:
             click.confirm("Add up answers to this?", abort=True, err=True)
         made = Helper.made(folder, survey, link=link, name=name.strip())
-        calls.join(made)
+        try:
+            calls.join(made)
+        except CloisterError as error:
+            raise InvalidParameter(
+                "The survey was not joined yet",
+                why=shown(str(error), lines=True),
+                instead=f"cloister helper run --folder {folder}, which tries again",
+            ) from None
         click.echo(f"joined; read this to the survey's author by phone: {fingerprint(made.public)}")
         click.echo(f"cloister helper run --folder {folder}")
 
@@ -111,8 +119,15 @@ def show(folder: Path) -> None:
 def _opened(folder: Path) -> Iterator[Helper]:
     from cloister.together.prio3.helper import Helper
 
-    found = Helper(folder)
     try:
-        yield found
-    finally:
-        found.close()
+        found = Helper(folder)
+        try:
+            yield found
+        finally:
+            found.close()
+    except sqlite3.Error as error:
+        raise InvalidParameter(
+            f"The folder {str(folder)!r} can't be used",
+            why=f"its file is damaged or locked, or the disk is full ({type(error).__name__})",
+            instead="the same folder, once that is mended",
+        ) from None

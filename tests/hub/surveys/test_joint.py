@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import base64
+import json
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from cloister.crypto import fingerprint
 from cloister.hub.records.surveys import JointReportRow
 from cloister.noise import Random
-from cloister.together.prio3.helper import Helper
+from cloister.together.prio3.helper import Helper, HelperCalls
 from cloister.together.prio3.joint_survey import JointSurvey
+from cloister.together.prio3.servers import noisy_share
 from tests.hub.house import House, served
 
 WAYS = {"text": "How do you come to work?", "kind": "choice", "epsilon": "300", "options": ["walk", "bus", "car"]}
@@ -41,7 +45,8 @@ class Joint:
         return str(self.ask("POST", "", {"title": "Ways", "questions": list(questions), **more}, status=201)["id"])
 
     def call(self, number: str, secret: str, body: Any, *, status: int = 200) -> Any:
-        answer = self.house.client().post(f"/api/v1/joint-surveys/{number}/helper", json=body, headers={"Helper-Key": secret})
+        path, headers = f"/api/v1/joint-surveys/{number}/helper", {"Helper-Key": secret, "Content-Type": "application/json"}
+        answer = self.house.client().post(path, content=json.dumps(body), headers=headers)
         assert answer.status_code == status, answer.text
         return answer.json()
 
@@ -223,3 +228,79 @@ def test_a_helper_as_a_process(joint: Joint) -> None:
     ways, smokes = joint.ask("GET", f"/{number}")["results"]
     assert ways["counts"] == {"walk": 0, "bus": 6, "car": 1}
     assert smokes["counts"] == {"no": 1, "yes": 6}
+
+
+def test_a_helper_that_sends_wrong_shares_meets_one_noise(joint: Joint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each refusal tells whether the hub's noisy sum lies within bounds: were the noise drawn anew each time, many would tell the
+    sum without noise."""
+    drawn: list[str] = []
+    for name in ("cloister.together.prio3.servers", "cloister.together.prio3.helper"):
+        monkeypatch.setattr(f"{name}.noisy_share", lambda *given, name=name: drawn.append(name) or noisy_share(*given))
+    number, secret, helper = joint.joined(SMOKES, {**SMOKES, "text": "Do you drink?"})
+    joint.answered(number, ["yes", "no"])
+    said = joint.turn(number, secret, helper, {})
+    joint.ask("POST", f"/{number}/close")
+    shares = joint.turn(number, secret, helper, said)
+    wrong = {**shares, "shares": [shares["shares"][0], "00"]}
+    for each in (wrong, wrong, {**shares, "shares": ["00" * 8] * 2}, shares):
+        joint.call(number, secret, each, status=200 if each is shares else 400)
+    assert joint.ask("GET", f"/{number}")["state"] == "done"
+    assert sorted(drawn) == ["cloister.together.prio3.helper"] * 2 + ["cloister.together.prio3.servers"] * 2
+    helper.close()
+
+
+def test_a_damaged_report_holds_no_other_back(joint: Joint) -> None:
+    number, secret, helper = joint.joined(SMOKES)
+    for seed in range(5):
+        joint.answered(number, ["yes"], seed=seed)
+    with joint.house.hub.database.begin() as db:
+        for row, wrong in zip(
+            db.query(JointReportRow).order_by(JointReportRow.nonce), ('{"a": [1,', "17", "{}", ""), strict=False
+        ):
+            row.body = wrong
+    said = joint.turn(number, secret, helper, {})
+    joint.call(number, secret, {"said": {**said["said"], "\x00": [], "\ud800": [], "zz" * 16: 7}})
+    assert joint.ask("GET", f"/{number}")["reports"] == {"new": 0, "counted": 1, "dropped": 4}
+    helper.close()
+
+
+def test_the_list_and_what_is_damaged_in_it(joint: Joint) -> None:
+    draft, (number, _, helper) = joint.made(SMOKES), joint.joined(SMOKES)
+    browser, ways = joint.ana.client, (f"/joint-surveys/{number}", f"/j/{number}", f"/api/v1/joint-surveys/{number}/form")
+    assert all(each in browser.get("/joint-surveys").text for each in (draft, number, "Registry"))
+    with joint.house.hub.database.begin() as db:
+        db.execute(text("UPDATE joint_survey SET helper = '{}' WHERE id = :id"), {"id": number})
+    assert draft in browser.get("/joint-surveys").text
+    assert [browser.get(each).status_code for each in ways] == [409] * 3
+    helper.close()
+
+
+def test_what_would_stop_a_survey_later_is_refused_at_once(joint: Joint) -> None:
+    for epsilon in ("1e-300", "1e-60", "1\u2028"):
+        joint.ask("POST", "", {"title": "Ways", "questions": [{**SMOKES, "epsilon": epsilon}]}, status=422)
+    number, _, helper = joint.joined(SMOKES, invited=True)
+    assert joint.answered(number, ["yes"], ticket="\x00").status_code == 403
+    body = json.dumps({**helper.survey.report(["yes"], helper.public).to_dict(), "ticket": "\ud800"})
+    address, headers = f"/api/v1/joint-surveys/{number}/reports", {"Content-Type": "application/json"}
+    assert joint.house.client().post(address, content=body, headers=headers).status_code == 403
+    helper.close()
+    asked, unasked = joint.made(SMOKES), joint.made(SMOKES)
+    secret = joint.ask("POST", f"/{asked}/link")["secret"]
+    joint.call(asked, secret, {"name": "R", "key": helper.public.hex()})
+    joint.house.hub.settings = replace(joint.house.hub.settings, survey_cap="2")
+    joint.ask("POST", f"/{asked}/open", status=422)
+    joint.ask("POST", f"/{unasked}/link", status=422)
+
+
+def test_a_join_that_was_cut_off_is_made_up_for(joint: Joint) -> None:
+    """`cloister helper run` joins where `join` could not, and where its answer was lost."""
+    with served(joint.house.hub) as address:
+        number = joint.made(SMOKES)
+        link = f"{address}/joint-surveys/{number}#{joint.ask('POST', f'/{number}/link')['secret']}"
+        with HelperCalls(link) as calls:
+            helper = Helper.made(joint.folder / "h", calls.terms(), link=link, name="Registry")
+            stop = Event()
+            stop.wait = lambda timeout=None: stop.set() or True  # type: ignore[method-assign, func-returns-value]
+            calls.run(helper, stop=stop)
+        assert joint.ask("GET", f"/{number}")["fingerprint"] == fingerprint(helper.public)
+        helper.close()

@@ -10,15 +10,19 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
+from cloister.attacks import audit
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 from cloister.together.messages import RoundRefused
-from cloister.together.prio3.helper import Helper, HelperCalls
+from cloister.together.prio3.circuits import FIELD64
+from cloister.together.prio3.helper import Helper, HelperCalls, _page, _read
 from cloister.together.prio3.joint_survey import JointQuestion, JointReport, JointSurvey, list_of, new_helper_key, public_of
 from cloister.together.prio3.reports import KEY_BYTES
 from cloister.together.prio3.servers import noisy_share, opened
@@ -193,6 +197,67 @@ def test_a_helpers_key_and_terms_are_its_own(helper: Helper, tmp_path: Path) -> 
         SURVEY.helper_shares(report, helper._key)
 
 
+def test_two_processes_of_one_folder_draw_noise_once(helper: Helper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second one that asks while the first one draws waits for it, and gives the same bytes."""
+    other, found = Helper(tmp_path / "helper"), list[list[bytes]]()
+    second = Thread(target=lambda: found.append(other.share(list_of([]))))
+
+    def slowly(*given: Any) -> bytes:
+        if second.ident is None:
+            second.start()
+            second.join(0.3)
+        return noisy_share(*given)
+
+    monkeypatch.setattr("cloister.together.prio3.helper.noisy_share", slowly)
+    first = helper.share(list_of([]))
+    second.join()
+    assert found == [first]
+    other.close()
+
+
+def test_what_a_leader_may_send_is_refused_in_words(helper: Helper) -> None:
+    for page in ((None, []), ("é", [{}]), ("AA==", [1]), ("AA==", {"nonce": 1})):
+        with pytest.raises(RoundRefused, match="its form is another"):
+            _page(*page)
+    for sent in (b"[" * 100_000, b"1", b"\xff", b""):
+        with pytest.raises(InvalidParameter, match="not JSON of a hub"):
+            _read(sent)
+    for said in ({"title": "\ud800", "questions": [SMOKES.to_dict()]}, {"title": "a", "questions": "a"}, {}):
+        with pytest.raises(InvalidParameter):
+            JointSurvey.from_dict({"id": "a", **said})
+    with pytest.raises(InvalidParameter, match="proxy is invalid"):
+        HelperCalls("https://hub.example.org/joint-surveys/a#b", proxy="nonsense")
+
+
+def told(asked: int, epsilon: str, folder: Path) -> Any:
+    """What a helper's share tells the leader of one yes or no: without what the leader knows."""
+    survey = JointSurvey(id="a", title="audit", questions=(replace(SMOKES, epsilon=epsilon),))
+    helper, size = Helper.made(folder / f"{asked} {epsilon}", survey, link="x", name="y"), FIELD64.modulus
+    helper._db.executescript("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
+
+    def shares(value: int, runs: int, random: Random) -> Any:
+        found = []
+        helper._put("sums", json.dumps([[value]]))
+        for _ in range(runs):
+            helper._put("share", "")
+            sums = []
+            for _ in range(asked):
+                if asked > 1:
+                    helper._put("share", "")  # broken: the noise of each call is its own
+                sums += FIELD64.decode(helper.share(list_of([]), random=random)[0])
+            found.append([max(each - size if each > size // 2 else each for each in sums)])
+        return np.array(found, dtype=np.int64)
+
+    return shares
+
+
+@pytest.mark.parametrize(("asked", "epsilon", "refuted"), [(1, "1", False), (1, "2", True), (3, "1", True)])
+def test_the_guarantee_of_a_helper(asked: int, epsilon: str, refuted: bool, tmp_path: Path) -> None:
+    """An audit of ε = 1 refutes nothing, and catches a helper whose noise is of ε = 2, and one that draws it at each call."""
+    found = audit(told(asked, epsilon, tmp_path), 0, 1, runs=1_000, random=Random.deterministic(9))
+    assert (found.epsilon > 1) == refuted, found
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -223,7 +288,15 @@ def test_a_survey_is_read_back_and_answers_are_checked() -> None:
     for answers in (("bus", "yes", 1), ("车", "maybe", 1), ("车", "yes", 98), ("车", "yes", 1.5), ("车", "yes")):
         with pytest.raises(InvalidParameter):
             SURVEY.report(answers, key)
-    for link in ("http://hub.example.org/joint-surveys/a#b", "https://hub.example.org/joint-surveys/a", "ftp://x/a#b"):
+    https = "https://hub.example.org"
+    for link in (
+        "http://hub.example.org/joint-surveys/a#b",
+        f"{https}/joint-surveys/a",
+        "ftp://x/a#b",
+        "https://[bad/a#b",
+        f"{https}:x/a#b",
+        f"{https}/a#é",
+    ):
         with pytest.raises(CloisterError, match="link is invalid"):
             HelperCalls(link)
 

@@ -99,9 +99,10 @@ class HeldJointSurvey(Base):
     helper: Mapped[dict[str, Any]]
     """Its name and its public key, once it has joined."""
     sums: Mapped[str] = mapped_column(default="")
-    """This hub's shares of the sums so far, as JSON: numbers by chance without the helper's."""
+    """This hub's shares of the sums so far, as JSON: numbers by chance without the helper's. Empty once its noise is in."""
     result: Mapped[dict[str, Any]]
-    """The sums that were opened, with their noise, and of how many reports they are."""
+    """`own`: this hub's shares with its noise, until the helper gives its own. Then the sums that were opened, with their noise,
+    and of how many reports they are."""
     created: Mapped[datetime]
     opened: Mapped[datetime | None] = mapped_column(default=None)
     closed: Mapped[datetime | None] = mapped_column(default=None)

@@ -6,7 +6,8 @@ with its noise, is drawn once, is on disk before it leaves, and is given for one
 `servers.py` holds whatever the leader does: ε for each answer, towards the leader and everyone who sees the sums.
 
 *On disk* (SQLite, in the folder): the key, the terms, nonces with what was said about them, the running sums. A page of reports
-is one transaction: after a stop it comes again, and is answered by the same bytes.
+is one transaction, and so is the share with its noise: after a stop either comes again, and is answered by the same bytes. A copy
+of the folder that is put back would count and draw again what was counted and drawn since: keep none.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import base64
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,6 @@ from cloister.together.prio3.reports import KEY_BYTES
 from cloister.together.prio3.servers import noisy_share
 
 if TYPE_CHECKING:
-    import httpx
-
     from cloister.noise import Random
 
 _TABLES = """
@@ -78,17 +77,19 @@ class Helper:
     def made(cls, folder: Path, survey: JointSurvey, *, link: str, name: str) -> Helper:
         """A new folder, with a key for this survey alone; its operator has agreed to the terms."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / _FILE
+        path, new = folder / _FILE, folder / f"{_FILE}.new"
         if path.exists():
             raise InvalidParameter(
                 "The survey was not joined", why=f"{str(folder)!r} is the folder of another one", instead="--folder, a new one"
             )
         words = {"survey": survey.text, "link": link, "name": name, "key": new_helper_key().export_key(format="PEM")}
-        with closing(sqlite3.connect(path)) as db, db:
-            path.chmod(0o600)
+        new.unlink(missing_ok=True)
+        with closing(sqlite3.connect(new)) as db, db:
+            new.chmod(0o600)
             db.executescript(_TABLES)
             db.executemany("INSERT INTO about VALUES (?, ?)", words.items())
             db.execute("INSERT INTO about VALUES ('sums', ?)", (json.dumps([[0] * _width(each) for each in survey.sums]),))
+        new.rename(path)  # whole, or not there
         return cls(folder)
 
     def close(self) -> None:
@@ -122,20 +123,13 @@ class Helper:
         """
         if len(key) != KEY_BYTES:
             raise RoundRefused("A page was refused", why="its key has another length", instead="the leader's own key")
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._same_key(key)
-                found = {str(each.get("nonce")): self._one(key, each) for each in reports}
-                self._db.execute("COMMIT")
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-        return found
+        with self._whole():
+            self._same_key(key)
+            return {str(each.get("nonce")): self._one(key, each) for each in reports}
 
     def share(self, counted: str, *, random: Random | None = None) -> list[bytes]:
         """Its share of each sum, with its noise: the same bytes each time. `counted` is the digest of the leader's list."""
-        with self._lock:
+        with self._whole():
             nonces = [bytes.fromhex(each) for (each,) in self._db.execute("SELECT nonce FROM report WHERE counted")]
             if list_of(nonces) != counted:
                 raise RoundRefused(
@@ -145,9 +139,21 @@ class Helper:
                 sums = json.loads(self._about("sums"))
                 parts = zip(self.survey.sums, self.survey.questions, sums, strict=True)
                 shares = [noisy_share(prio3, asked.epsilon, total, random) for prio3, asked, total in parts]
-                with self._db:
-                    self._put("share", json.dumps([each.hex() for each in shares]))
+                self._put("share", json.dumps([each.hex() for each in shares]))
             return [bytes.fromhex(each) for each in json.loads(self._about("share"))]
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """One transaction, of one thread of one process at a time: on disk at its end, or nothing of it."""
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
 
     def _one(self, key: bytes, sent: Mapping[str, Any]) -> list[str]:
         try:
@@ -205,17 +211,25 @@ class HelperCalls:
     def __init__(self, link: str, *, authority: Path | None = None, proxy: str | None = None) -> None:
         import httpx
 
-        parts = urlsplit(link)
-        local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
-        number = parts.path.rpartition("/")[2]
-        if not (parts.scheme == "https" or local) or not parts.fragment or not number:
+        try:
+            parts = urlsplit(link)
+            number, key = parts.path.rpartition("/")[2], parts.fragment
+            self._address = httpx.URL(f"{parts.scheme}://{parts.netloc}/api/v1/joint-surveys/{number}/helper")
+        except (ValueError, httpx.InvalidURL):
+            number = key = ""
+        local = number and parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
+        if not number or not key or not key.isascii() or not (local or parts.scheme == "https"):
             raise InvalidParameter(
                 "The link is invalid", why="it is not what a joint survey's page shows", instead="https://…/joint-surveys/…#…"
             )
-        self._address = f"{parts.scheme}://{parts.netloc}/api/v1/joint-surveys/{number}/helper"
-        self._headers = {"Helper-Key": parts.fragment}
+        self._headers = {"Helper-Key": key, "Accept-Encoding": "identity"}
         verify: Any = client_context(authority) if parts.scheme == "https" else False
-        self._client = httpx.Client(verify=verify, timeout=30.0, proxy=proxy or None, trust_env=False)
+        try:
+            self._client = httpx.Client(verify=verify, timeout=30.0, proxy=proxy or None, trust_env=False)
+        except (ValueError, httpx.InvalidURL):
+            raise InvalidParameter(
+                "The proxy is invalid", why="it is no address of an HTTP proxy", instead="http://proxy.example.org:3128"
+            ) from None
 
     def __enter__(self) -> HelperCalls:
         return self
@@ -225,11 +239,11 @@ class HelperCalls:
 
     def terms(self) -> JointSurvey:
         """The survey, as the leader has it."""
-        return JointSurvey.from_dict(self._sent({})["survey"])
+        return JointSurvey.from_dict(self._sent({}).get("survey", {}))
 
     def join(self, helper: Helper) -> None:
         """Tell the leader the helper's name and key."""
-        self._sent({"name": helper.name, "key": helper.public.hex()})
+        self._sent(_joining(helper))
 
     def run(
         self,
@@ -240,8 +254,9 @@ class HelperCalls:
         idle: float = _IDLE,
         pauses: Sequence[float] = _PAUSES,
     ) -> None:
-        """Answer the leader until the sums are opened, or `stop`. A call that fails is made again, with the same answer."""
-        stopped, answer, failures, last = stop or threading.Event(), dict[str, Any](), 0, ""
+        """Answer the leader until the sums are opened, or `stop`. A call that fails is made again, with the same answer; the
+        first one joins, in case that was cut off."""
+        stopped, answer, failures, last = stop or threading.Event(), _joining(helper), 0, ""
         while not stopped.is_set():
             try:
                 found = self._sent(answer)
@@ -266,7 +281,7 @@ class HelperCalls:
                 return
             reports, counted = found.get("reports") or [], found.get("list")
             if reports:
-                answer = {"said": helper.said(base64.b64decode(found["check"]), reports)}
+                answer = {"said": helper.said(*_page(found.get("check"), reports))}
                 told(f"{helper.reports} reports counted")
             elif counted:
                 answer = {"shares": [each.hex() for each in helper.share(counted)], "list": counted}
@@ -276,26 +291,45 @@ class HelperCalls:
     def _sent(self, body: Mapping[str, Any]) -> dict[str, Any]:
         import httpx
 
+        found = bytearray()
         try:
-            response = self._client.post(self._address, json=dict(body), headers=self._headers)
-            found = _read(response)
+            with self._client.stream("POST", self._address, json=dict(body), headers=self._headers) as response:
+                for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
+                    found += part
+                    if len(found) > _MOST:
+                        raise httpx.ReadError("it sent more than a page can be")
         except httpx.HTTPError as error:
             raise InvalidParameter(
                 "The hub was not reached", why=str(error) or type(error).__name__, instead="the link, later"
             ) from None
+        said = _read(bytes(found))
         if response.status_code != 200:
             raise InvalidParameter(
                 "The hub refused the helper",
-                why=str(found.get("detail") or found.get("title") or response.status_code)[:500],
+                why=str(said.get("detail") or said.get("title") or response.status_code)[:500],
                 instead="the link as its author sent it",
             )
-        return found
+        return said
 
 
-def _read(response: httpx.Response) -> dict[str, Any]:
+def _joining(helper: Helper) -> dict[str, Any]:
+    return {"name": helper.name, "key": helper.public.hex()}
+
+
+def _page(key: object, reports: object) -> tuple[bytes, list[Mapping[str, Any]]]:
+    """The key and the reports of a page, whatever a leader sent."""
     try:
-        found = response.json() if len(response.content) <= _MOST else None
+        if isinstance(key, str) and isinstance(reports, list) and all(isinstance(each, dict) for each in reports):
+            return base64.b64decode(key), reports
     except ValueError:
+        pass
+    raise RoundRefused("A page was refused", why="its form is another", instead="the leader's own pages")
+
+
+def _read(sent: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(sent)
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise InvalidParameter("The hub's answer is invalid", why="it is not JSON of a hub", instead="the link, later")

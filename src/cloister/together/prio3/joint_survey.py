@@ -58,13 +58,14 @@ class JointQuestion:
             raise _wrong("its text has 1 to 500 characters", '"Do you smoke?"')
         if self.kind not in _KINDS:
             raise _wrong(f"its kind is none of {', '.join(_KINDS)}", "yes-no")
-        exact_positive(self.epsilon, "epsilon")
         fine = len(set(self.options)) == len(self.options) and all(is_text(each, 200) for each in self.options)
         if self.kind == "choice" and not (fine and 2 <= len(self.options) <= MOST_OPTIONS):
             raise _wrong(f"it has not 2 to {MOST_OPTIONS} different options, each of 1 to 200 characters", "walk\nbus\ncar")
         whole = all(type(each) is int and abs(each) <= 10**9 for each in (self.low, self.high))
         if self.kind == "number" and not (whole and 0 < self.high - self.low <= MOST_RANGE):
             raise _wrong(f"its range is not of whole numbers, low below high, at most {MOST_RANGE:,} apart", "0 to 100")
+        if not is_text(self.epsilon, 60) or not 2**-40 <= self.circuit.changes / exact_positive(self.epsilon, "epsilon") <= 2**52:
+            raise _wrong("its ε is longer than 60 characters, or its noise can't be added up", "1")
 
     @property
     def circuit(self) -> Circuit:
@@ -127,6 +128,8 @@ class JointSurvey:
     questions: tuple[JointQuestion, ...]
 
     def __post_init__(self) -> None:
+        if not is_text(self.title, 200):
+            raise InvalidParameter("The title is invalid", why="it has 1 to 200 characters", instead='"Sleep and screens"')
         if not 1 <= len(self.questions) <= MOST_QUESTIONS:
             raise InvalidParameter(
                 "The survey is invalid", why=f"it asks 1 to {MOST_QUESTIONS} questions", instead="one question"
@@ -160,7 +163,7 @@ class JointSurvey:
     def from_dict(cls, said: Mapping[str, Any]) -> JointSurvey:
         """What `to_dict` wrote; `InvalidParameter` for anything else."""
         try:
-            questions = tuple(JointQuestion.from_dict(each) for each in said["questions"])
+            questions = tuple(JointQuestion.from_dict(each) for each in said["questions"][: MOST_QUESTIONS + 1])
             return cls(id=str(said["id"]), title=str(said["title"]), questions=questions)
         except (KeyError, TypeError):
             raise InvalidParameter("The survey is invalid", why="its form is another", instead="what its leader sent") from None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from cloister.crypto import fingerprint
 from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.database import damaged
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import digest, new_id, new_secret
@@ -32,10 +34,11 @@ from cloister.hub.services.surveys.counting import check_rate_limit
 from cloister.hub.services.surveys.drafts import MOST_INVITATIONS, largest_cap
 from cloister.hub.web.languages import N_
 from cloister.local.survey import hash_of, issue_tokens
-from cloister.printable import is_text
+from cloister.printable import is_text, kept
 from cloister.privacy import text_of
 
 if TYPE_CHECKING:
+    from sqlalchemy import Select
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 PAGE = 100
 """Reports that a helper is given at a time."""
 CONFIDENCE = 0.95
+_HEX = re.compile(r"[0-9a-f]{32}")
 KINDS = {"yes-no": N_("Yes or no"), "choice": N_("One of several"), "number": N_("A whole number")}
 _STATES = {
     "draft": N_("it is a draft, and no helper was asked yet"),
@@ -103,16 +107,18 @@ def ask(hub: Hub, db: Db, caller: Caller, number: str, questions: Sequence[Mappi
     """Give a draft these questions in the place of those it has, or with `more` after them."""
     row = seen_joint(hub, db, caller, number, "survey.manage", state="draft")
     found = [*(row.questions if more else ()), *questions]
-    if found:
-        most, survey = largest_cap(hub), _survey(row, found)
-        if survey.epsilon > most:
-            raise InvalidParameter(
-                "The survey is invalid",
-                why=f"its sums tell ε = {text_of(survey.epsilon)} of one respondent, and {text_of(most)} are allowed here",
-                instead="fewer questions, or a smaller ε for each",
-            )
-        found = [each.to_dict() for each in survey.questions]
-    row.questions = found
+    row.questions = [each.to_dict() for each in _capped(hub, _survey(row, found)).questions] if found else []
+
+
+def _capped(hub: Hub, survey: JointSurvey) -> JointSurvey:
+    most = largest_cap(hub)
+    if survey.epsilon > most:
+        raise InvalidParameter(
+            "The survey is invalid",
+            why=f"its sums tell ε = {text_of(survey.epsilon)} of one respondent, and {text_of(most)} are allowed here",
+            instead="fewer questions, or a smaller ε for each",
+        )
+    return survey
 
 
 def ask_helper(hub: Hub, db: Db, caller: Caller, number: str) -> str:
@@ -123,6 +129,7 @@ def ask_helper(hub: Hub, db: Db, caller: Caller, number: str) -> str:
         raise Conflict("The survey was left as it is", why=_STATES[row.state], instead=f"/joint-surveys/{row.id}")
     if not row.questions:
         raise InvalidParameter("The helper was not asked", why="the survey asks nothing", instead="one question at least")
+    _capped(hub, survey_of(row))  # the institution's may have become smaller
     secret = new_secret()
     row.link, row.state = digest(secret), "joining"
     _written(hub, db, caller, "survey.invite", row)
@@ -134,8 +141,9 @@ def open_joint(hub: Hub, db: Db, caller: Caller, number: str) -> HeldJointSurvey
     row = seen_joint(hub, db, caller, number, "survey.manage", state="joining")
     if not row.helper:
         raise Conflict("The survey was not opened", why="no helper has joined", instead="send the link to the other institution")
+    survey = _capped(hub, survey_of(row))
     row.state, row.opened = "open", hub.now()
-    row.sums = json.dumps([[0] * len(prio3.circuit.decode([0] * prio3.circuit.length)) for prio3 in survey_of(row).sums])
+    row.sums = json.dumps([[0] * len(prio3.circuit.decode([0] * prio3.circuit.length)) for prio3 in survey.sums])
     _written(hub, db, caller, "survey.open", row, questions=len(row.questions), helper=row.helper["name"])
     return row
 
@@ -178,7 +186,8 @@ def reports_of(db: Db, row: HeldJointSurvey) -> dict[str, int]:
 
 def survey_of(row: HeldJointSurvey) -> JointSurvey:
     """As both servers and respondents' devices know it."""
-    return _survey(row, row.questions)
+    with kept():
+        return _survey(row, row.questions)
 
 
 def forecast(row: HeldJointSurvey) -> list[dict[str, Any]]:
@@ -194,9 +203,14 @@ def forecast(row: HeldJointSurvey) -> list[dict[str, Any]]:
     return found
 
 
-def fingerprint_of(row: HeldJointSurvey) -> str:
-    """Of the helper's key, for the phone; nothing before it has joined."""
-    return fingerprint(bytes.fromhex(row.helper["key"])) if row.helper else ""
+def helper_of(row: HeldJointSurvey) -> dict[str, str]:
+    """Its name, its key, and the key's fingerprint for the phone; nothing before it has joined."""
+    if not row.helper and row.state in ("draft", "joining"):
+        return {"name": "", "key": "", "fingerprint": ""}
+    try:
+        return {**row.helper, "name": row.helper["name"], "fingerprint": fingerprint(bytes.fromhex(row.helper["key"]))}
+    except (LookupError, TypeError, ValueError):
+        raise damaged() from None
 
 
 def asked_joint(db: Db, number: str) -> HeldJointSurvey:
@@ -237,18 +251,32 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
 
 
 def helped(hub: Hub, number: str, secret: str, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """A helper's call: what it says to what it was given last, and what is to be done next."""
+    """A helper's call: what it says to what it was given last, and what is to be done next. What takes long is worked out while
+    others may write, and this hub's noise is on disk before a helper's shares are looked at."""
+    with hub.database.reading() as db:
+        decided = _decided(hub, db, _helps(db, number, secret), sent.get("said"))
     with hub.database.begin() as db:
-        row = db.get(HeldJointSurvey, number, with_for_update=True)
-        if row is None or not row.link or not hmac.compare_digest(row.link, digest(secret)):
-            raise AccessDenied("The helper was refused", why="its link is not one of this survey", instead="the newest link")
+        row = _helps(db, number, secret, lock=True)
         if "key" in sent:
             _join(hub, db, row, sent)
-        if row.state in ("open", "closed") and isinstance(sent.get("said"), Mapping):
-            _decide(hub, db, row, sent["said"])
-        if row.state == "closed" and isinstance(sent.get("shares"), list):
-            _open_sums(hub, db, row, sent["shares"], str(sent.get("list", "")))
-        return _next(hub, db, row)
+        if row.state in ("open", "closed"):
+            _count(db, row, decided)
+        if row.state == "closed" and row.sums and not reports_of(db, row)["new"]:
+            _put_noise_in(row)
+    if isinstance(sent.get("shares"), list):
+        with hub.database.begin() as db:
+            row = _helps(db, number, secret, lock=True)
+            if row.state == "closed" and not row.sums and sent.get("list") == _list(db, row):
+                _open_sums(hub, db, row, sent["shares"])
+    with hub.database.reading() as db:
+        return _next(hub, db, _helps(db, number, secret))
+
+
+def _helps(db: Db, number: str, secret: str, *, lock: bool = False) -> HeldJointSurvey:
+    row = db.get(HeldJointSurvey, number, with_for_update=lock)
+    if row is None or not row.link or not hmac.compare_digest(row.link, digest(secret)):
+        raise AccessDenied("The helper was refused", why="its link is not one of this survey", instead="the newest link")
+    return row
 
 
 def _join(hub: Hub, db: Db, row: HeldJointSurvey, sent: Mapping[str, Any]) -> None:
@@ -271,54 +299,64 @@ def _join(hub: Hub, db: Db, row: HeldJointSurvey, sent: Mapping[str, Any]) -> No
     db.flush()
 
 
-def _decide(hub: Hub, db: Db, row: HeldJointSurvey, said: Mapping[str, Any]) -> None:
-    """Count the reports that both servers find valid, and let the others go; the shares of either are deleted."""
+def _decided(hub: Hub, db: Db, row: HeldJointSurvey, said: object) -> dict[str, list[list[int]]]:
+    """By nonce of a report that waits: what it adds to the sums where both servers find it valid, else nothing."""
     from cloister.together.messages import RoundRefused
 
-    survey, sums = survey_of(row), json.loads(row.sums)
-    waiting = select(JointReportRow).where(
-        JointReportRow.survey == row.id, JointReportRow.state == "new", JointReportRow.nonce.in_(list(said)[:PAGE])
-    )
-    for each in db.scalars(waiting.with_for_update()):
+    if row.state not in ("open", "closed") or not isinstance(said, Mapping):
+        return {}
+    names = [name for name in list(said)[:PAGE] if _HEX.fullmatch(name)]
+    survey, found = survey_of(row), dict[str, list[list[int]]]()
+    for each in db.scalars(_new(row).where(JointReportRow.nonce.in_(names))):
         try:
             theirs = [bytes.fromhex(one) for one in said[each.nonce]]
             checked = _checked(survey, _key(hub, row.id), _report(survey, each))
-            added = [
+            found[each.nonce] = [
                 prio3.counted(kept, prio3.decided([own, other]))
                 for prio3, (kept, own), other in zip(survey.sums, checked, theirs, strict=True)
             ]
         except (RoundRefused, TypeError, ValueError):
-            each.state = "dropped"
-        else:
-            fields = [prio3.circuit.field for prio3 in survey.sums]
-            sums = [field.add(total, one) for field, total, one in zip(fields, sums, added, strict=True)]
-            each.state = "counted"
-        each.body = ""
-    row.sums = json.dumps(sums)
+            found[each.nonce] = []
+    return found
+
+
+def _count(db: Db, row: HeldJointSurvey, decided: Mapping[str, list[list[int]]]) -> None:
+    """Add them, each once; the shares of what is counted or let go are deleted."""
+    for each in db.scalars(_new(row).where(JointReportRow.nonce.in_(decided)).with_for_update()) if decided else ():
+        added = decided[each.nonce]
+        if added:
+            parts = zip(survey_of(row).sums, json.loads(row.sums), added, strict=True)
+            row.sums = json.dumps([prio3.circuit.field.add(total, one) for prio3, total, one in parts])
+        each.state, each.body = "counted" if added else "dropped", ""
     db.flush()
 
 
-def _open_sums(hub: Hub, db: Db, row: HeldJointSurvey, shares: Sequence[Any], counted: str) -> None:
-    """Put this hub's noise in, and open the sums: in one transaction, so that noise is drawn once."""
-    from cloister.hub.caller import Caller
-    from cloister.together.prio3.servers import noisy_share, opened
+def _put_noise_in(row: HeldJointSurvey) -> None:
+    """This hub's shares of the sums, with its noise, in the place of those without. Drawn once: were it drawn anew for each
+    opening that is refused, a helper could send wrong shares until it knows the sums."""
+    from cloister.together.prio3.servers import noisy_share
 
-    if _waiting(db, row) or counted != _list(db, row):
-        return
-    survey, sums, n = survey_of(row), json.loads(row.sums), reports_of(db, row)["counted"]
+    survey = survey_of(row)
+    parts = zip(survey.sums, survey.questions, json.loads(row.sums), strict=True)
+    row.result, row.sums = {"own": [noisy_share(prio3, asked.epsilon, total).hex() for prio3, asked, total in parts]}, ""
+
+
+def _open_sums(hub: Hub, db: Db, row: HeldJointSurvey, shares: Sequence[Any]) -> None:
+    from cloister.hub.caller import Caller
+    from cloister.together.prio3.servers import opened
+
+    survey, n = survey_of(row), reports_of(db, row)["counted"]
     try:
-        theirs = [bytes.fromhex(each) for each in shares]
-        parts = list(zip(survey.sums, survey.questions, sums, theirs, strict=True))
+        both = [[bytes.fromhex(own), bytes.fromhex(other)] for own, other in zip(row.result["own"], shares, strict=True)]
     except (TypeError, ValueError):
         raise InvalidParameter(
             "The helper's shares are invalid", why="their form is another", instead="cloister helper run"
         ) from None
     found = []
-    for prio3, question, total, other in parts:
-        own = noisy_share(prio3, question.epsilon, total)
-        told = opened(prio3, [own, other], reports=n, epsilon=question.epsilon)
+    for prio3, question, each in zip(survey.sums, survey.questions, both, strict=True):
+        told = opened(prio3, each, reports=n, epsilon=question.epsilon)
         found.append({"sums": told.counts.tolist(), "margin": told.margin(CONFIDENCE)})
-    row.result, row.state, row.sums = {"reports": n, "questions": found}, "done", ""
+    row.result, row.state = {"reports": n, "questions": found}, "done"
     _written(hub, db, Caller(id=row.person, via="system"), "survey.download", row, reports=n)
 
 
@@ -327,14 +365,26 @@ def _next(hub: Hub, db: Db, row: HeldJointSurvey) -> dict[str, Any]:
     told: dict[str, Any] = {"state": row.state, "survey": survey.to_dict()}
     if row.state not in ("open", "closed"):
         return told
-    new = select(JointReportRow).where(JointReportRow.survey == row.id, JointReportRow.state == "new")
-    reports = []
-    for report in [_report(survey, each) for each in db.scalars(new.limit(PAGE))]:
-        sealed = {name: value for name, value in report.to_dict().items() if name != "shares"}
-        reports.append(sealed | {"said": [own.hex() for _, own in _checked(survey, _key(hub, row.id), report)]})
+    reports = [_told(hub, survey, each) for each in db.scalars(_new(row).limit(PAGE))]
     if reports:
         return told | {"check": base64.b64encode(_key(hub, row.id)).decode(), "reports": reports}
     return told | ({"list": _list(db, row)} if row.state == "closed" else {})
+
+
+def _told(hub: Hub, survey: JointSurvey, each: JointReportRow) -> dict[str, Any]:
+    """A report as the helper is given it; of one that is damaged the nonce: nothing is said about it, and it is let go."""
+    from cloister.together.messages import RoundRefused
+
+    try:
+        report = _report(survey, each)
+        said = [own.hex() for _, own in _checked(survey, _key(hub, survey.id), report)]
+    except (RoundRefused, ValueError):
+        return {"nonce": each.nonce}
+    return {name: value for name, value in report.to_dict().items() if name != "shares"} | {"said": said}
+
+
+def _new(row: HeldJointSurvey) -> Select[JointReportRow]:
+    return select(JointReportRow).where(JointReportRow.survey == row.id, JointReportRow.state == "new")
 
 
 def results_of(row: HeldJointSurvey) -> list[dict[str, Any]]:
@@ -381,10 +431,6 @@ def _key(hub: Hub, number: str) -> bytes:
     return stored_secret(hub.database, hub.keys, f"joint {number}")
 
 
-def _waiting(db: Db, row: HeldJointSurvey) -> bool:
-    return bool(reports_of(db, row)["new"])
-
-
 def _list(db: Db, row: HeldJointSurvey) -> str:
     from cloister.together.prio3.joint_survey import list_of
 
@@ -394,7 +440,8 @@ def _list(db: Db, row: HeldJointSurvey) -> str:
 
 def _use(db: Db, number: str, token: object) -> None:
     """Use an invitation up, at most once however many try at a time."""
-    mine = (JointTicket.digest == hash_of(str(token))) & (JointTicket.survey == number)
+    known = token if isinstance(token, str) and _HEX.fullmatch(token) else ""
+    mine = (JointTicket.digest == hash_of(known)) & (JointTicket.survey == number)
     done = db.execute(update(JointTicket).where(mine, JointTicket.used.is_(False)).values(used=True))
     if getattr(done, "rowcount", 0) != 1:
         raise AccessDenied(

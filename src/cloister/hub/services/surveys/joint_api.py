@@ -123,15 +123,16 @@ class JointReceived(BaseModel):
 
 def line_of(row: HeldJointSurvey) -> JointLine:
     """A row as a line."""
+    helper = joint.helper_of(row)
     return JointLine(
         id=row.id,
         title=row.title,
         purpose=row.purpose,
         state=row.state,
         invited=row.invited,
-        questions=row.questions,
-        helper=row.helper.get("name", ""),
-        fingerprint=joint.fingerprint_of(row),
+        questions=joint.survey_of(row).to_dict()["questions"] if row.questions else [],
+        helper=helper["name"],
+        fingerprint=helper["fingerprint"],
         created=row.created,
         opened=row.opened,
         closed=row.closed,
@@ -217,7 +218,7 @@ def _answering(routes: Routes) -> None:
         with hub.database.reading() as db:
             row = joint.asked_joint(db, number)
         survey = joint.survey_of(row)
-        return JointForm(survey=survey.to_dict(), digest=survey.digest, helper=row.helper["key"])
+        return JointForm(survey=survey.to_dict(), digest=survey.digest, helper=joint.helper_of(row)["key"])
 
     @routes.post(
         "/joint-surveys/{number}/reports",

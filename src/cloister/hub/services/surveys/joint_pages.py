@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
+from cloister.hub.database import of_each
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.services.surveys import joint
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.surveys import HeldJointSurvey
 
 _PAGE = 30
 _TYPED = {"text": "", "epsilon": "1", "options": "", "low": "0", "high": "10"}
@@ -140,7 +142,13 @@ def _running(routes: Pages) -> None:
         """The survey, for whoever has its link."""
         with hub.database.reading() as db:
             row = joint.asked_joint(db, number)
-        return render(request, "surveys/respond_joint.html", row=row, total=text_of(joint.survey_of(row).epsilon))
+        return render(
+            request,
+            "surveys/respond_joint.html",
+            row=row,
+            helper=joint.helper_of(row)["name"],
+            total=text_of(joint.survey_of(row).epsilon),
+        )
 
 
 def _question(form: Form) -> dict[str, Any]:
@@ -191,8 +199,19 @@ def _list(
     with hub.database.reading() as db:
         rows = joint.joints_of(db, caller, after=after, limit=_PAGE + 1)
     older = f"/joint-surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
-    told = {"surveys": rows[:_PAGE], "older": older, "paged": bool(after), "typed": typed or _FIRST, "problem": problem}
+    told = {
+        "surveys": of_each(rows[:_PAGE], _line),
+        "older": older,
+        "paged": bool(after),
+        "typed": typed or _FIRST,
+        "problem": problem,
+    }
     return render(request, "surveys/joint_list.html", status=problem.status if problem else 200, **told)
+
+
+def _line(row: HeldJointSurvey) -> dict[str, Any]:
+    said = {name: getattr(row, name) for name in ("id", "title", "state", "created")}
+    return said | {"questions": len(row.questions), "helper": joint.helper_of(row)["name"]}
 
 
 def _one(
@@ -215,7 +234,7 @@ def _one(
         "questions": joint.forecast(row),
         "results": joint.results_of(row) if row.state == "done" else [],
         "total": text_of(joint.survey_of(row).epsilon) if row.questions else "0",
-        "fingerprint": joint.fingerprint_of(row),
+        "helper": joint.helper_of(row),
         "link": f"{_base(request)}/j/{row.id}",
         "helper_link": f"{_base(request)}/joint-surveys/{row.id}#{secret}" if secret else "",
         "kinds": joint.KINDS,
