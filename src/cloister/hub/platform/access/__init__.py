@@ -28,13 +28,12 @@ from cloister.hub.platform.access.names import Names, names_in
 from cloister.hub.platform.access.sentences import members_text
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import UnreadableView, unreadable_views
-from cloister.hub.service import Card, Guide, Link, Service
+from cloister.hub.service import Card, Guide, Link, Service, routes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from fastapi import APIRouter
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -86,33 +85,6 @@ def revoke(hub: Hub, caller: Caller, number: str) -> None:
     granting.revoke(hub, caller, number)
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.platform.access import (
-        pages_algorithms,
-        pages_contributions,
-        pages_grants,
-        pages_policy,
-        pages_projects,
-        pages_requests,
-    )
-    from cloister.hub.web.routing import Pages
-
-    routes = Pages()
-    for each in (pages_grants, pages_requests, pages_policy, pages_projects, pages_algorithms, pages_contributions):
-        each.add(routes)
-    return routes.router
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.access import api, api_requests, api_studies
-    from cloister.hub.web.routing import Routes
-
-    routes = Routes()
-    for each in (api, api_requests, api_studies):
-        each.add(routes)
-    return routes.router
-
-
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     from cloister.hub.platform.access.pages_requests import cards
 
@@ -122,8 +94,12 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="access",
     title="Access",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(
+        __name__,
+        "pages",
+        *("pages_grants", "pages_requests", "pages_policy", "pages_projects", "pages_algorithms", "pages_contributions"),
+    ),
+    api=routes_in(__name__, "api", "api", "api_requests", "api_studies"),
     links=(
         Link(
             title="Requests",

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.platform.budgets.guidance import USUAL, Advice, advice, odds
-from cloister.hub.service import Card, Link, Service
+from cloister.hub.service import Card, Link, Service, routes_in
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -48,18 +47,6 @@ def sees_budget(hub: Hub, db: Session, caller: Caller, population: str) -> bool:
     return reading.sees_budget(hub, db, caller, population)
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.platform.budgets.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.budgets.api import api
-
-    return api()
-
-
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     from cloister.hub.platform.budgets.pages import cards
 
@@ -75,8 +62,8 @@ def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str
 SERVICE = Service(
     name="budgets",
     title="Budgets",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(
         Link(
             title="Budgets",

@@ -42,11 +42,9 @@ from cloister.hub.platform.catalogue.retention import EXPIRE, KEEPER, Keeper, ex
 from cloister.hub.platform.catalogue.series import window_with
 from cloister.hub.platform.catalogue.sources import source_of
 from cloister.hub.platform.catalogue.versions import add_masked, add_rows
-from cloister.hub.service import Guide, Link, Service
+from cloister.hub.service import Guide, Link, Service, routes_in
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
-
     from cloister.hub.hub import Hub
 
 __all__ = [
@@ -87,26 +85,6 @@ __all__ = [
 ]
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.platform.catalogue import pages, pages_owner, pages_register, pages_upload
-    from cloister.hub.web.routing import Pages
-
-    routes = Pages()
-    for each in (pages, pages_owner, pages_register, pages_upload):
-        each.add(routes)
-    return routes.router
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.catalogue import api, api_owner, api_upload
-    from cloister.hub.web.routing import Routes
-
-    routes = Routes()
-    for each in (api_upload, api, api_owner):
-        each.add(routes)
-    return routes.router
-
-
 def _opened(hub: Hub) -> None:
     hub.parts[KEEPER] = Keeper(hub)
     sweep_scratch(hub)
@@ -126,8 +104,8 @@ def _closed(hub: Hub) -> None:
 SERVICE = Service(
     name="catalogue",
     title="Data",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages", "pages", "pages_owner", "pages_register", "pages_upload"),
+    api=routes_in(__name__, "api", "api_upload", "api", "api_owner"),
     jobs=(EXPIRE,),
     links=(
         Link(

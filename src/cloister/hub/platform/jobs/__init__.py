@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.platform.jobs.queue import Superseded, caller_of_job, came_of, cancel, submit
 from cloister.hub.platform.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
-from cloister.hub.service import Card, Link, Service
+from cloister.hub.service import Card, Link, Service, routes_in
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -38,18 +37,6 @@ __all__ = [
 ]
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.platform.jobs.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.jobs.api import api
-
-    return api()
-
-
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     from cloister.hub.platform.jobs.views import open_jobs
 
@@ -60,8 +47,8 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="jobs",
     title="Jobs",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(Link(title="Jobs", path="/jobs", group="account", help="explanation/hub", action="job.see", order=60, icon="jobs"),),
     cards=_cards,
     opened=opened,

@@ -20,10 +20,9 @@ from cloister.hub.platform.trail.reading import gave, of_algorithm, of_data_set,
 from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.words import attempts, titles
 from cloister.hub.platform.trail.writing import accept, act_of, closed, left, opened, write, write_all, write_alone
-from cloister.hub.service import Card, Link, Service
+from cloister.hub.service import Card, Link, Service, routes_in
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -55,18 +54,6 @@ __all__ = [
 ]
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.platform.trail.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.trail.api import api
-
-    return api()
-
-
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     waiting = unseen(db) if caller.has("steward", "administrator") else 0
     return [Card(template="trail/card.html", values={"waiting": waiting}, order=10)] if waiting else []
@@ -75,8 +62,8 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="trail",
     title="Audit log",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(
         Link(
             title="Audit log",
