@@ -1,7 +1,7 @@
 """The audit log: an append-only, hash-chained record of who did what to which, when, for what purpose, at what cost.
 
 - `chain.py`, `writing.py`, `verifying.py`: the chain, how lines are added to it, how it is checked.
-- `reading.py`, `export.py`: filters, pages and files of lines, for stewards, for owners, for oneself.
+- `reading.py`: filters, pages and files of lines, for stewards, for owners, for oneself.
 - `fingerprints.py`, `profiles.py`, `alerts.py`: what is usual for a person, and what a steward should look at.
 - `pages.py`, `api.py`: the routes; `words.py`: what lines say, for people.
 
@@ -62,8 +62,8 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="trail",
     title="Audit log",
-    pages=routes_in(__name__, "pages"),
-    api=routes_in(__name__, "api"),
+    pages=routes_in(__name__, "pages", "pages"),
+    api=routes_in(__name__, "api", "api"),
     links=(
         Link(
             title="Audit log",
