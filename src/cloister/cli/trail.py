@@ -79,8 +79,8 @@ def export(
     \b
     cloister audit-trail export --data /srv/hub --action question --since 2026-01-01 > questions.jsonl
     """
-    from cloister.hub.platform.trail.export import export as pieces
     from cloister.hub.platform.trail.reading import Filters, Scope
+    from cloister.hub.platform.trail.reading import export as pieces
 
     asked = {"person": person, "action": action, "object": object_, "since": since, "until": until, "outcome": outcome}
     with _hub(data, settings) as hub:

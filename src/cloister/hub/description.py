@@ -7,15 +7,17 @@ the token against forgery where it writes. An operation that is open to everybod
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+from fastapi import Query
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, iter_route_contexts
-from pydantic import ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from cloister.hub.caller import somebody
 from cloister.hub.decisions.policy.actions import NOBODY, actions
 from cloister.hub.guard import action_of
+from cloister.printable import is_printable
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -62,6 +64,24 @@ _ABOUT = """Everything that programs do with the hub. What leaves it about peopl
 worked out, and carries its guarantee, its error and its cost. Every refusal is problem details (RFC 9457)."""
 
 
+class Taken(BaseModel):
+    """What a client sends: a field that is not named is refused, and nothing is taken for what it is not."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+def _readable(text: str) -> str:
+    if not is_printable(text, lines=True):
+        raise ValueError("a character that cannot be seen")
+    return text
+
+
+READABLE = AfterValidator(_readable)
+"""Of a text: refuses characters that nobody sees."""
+Limit = Annotated[int, Query(ge=1, le=200)]
+Model = TypeVar("Model", bound=BaseModel)
+
+
 def example(**body: Any) -> ConfigDict:
     """The `model_config` of what a client sends, with an example of it.
 
@@ -69,6 +89,11 @@ def example(**body: Any) -> ConfigDict:
     {'examples': [{'name': 'a notebook'}]}
     """
     return ConfigDict(json_schema_extra={"examples": [body]})
+
+
+def read_of(model: type[Model], row: object, **other: Any) -> Model:
+    """What a client is sent of a row: the fields of a model as they are called there, and these others."""
+    return model(**{name: getattr(row, name) for name in model.model_fields if name not in other}, **other)
 
 
 def describe(app: FastAPI, cookie: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 if TYPE_CHECKING:
     from fastapi import APIRouter, Request
@@ -174,12 +174,16 @@ class Service:
     closed: Callable[[Hub], None] | None = None
 
 
-def routes_in(package: str, name: str) -> Callable[[], APIRouter]:
-    """The routes that `name()` of the module `name` makes (`pages`, `api`): it is loaded when they are wanted, since a process
-    that serves nobody does without."""
+def routes_in(package: str, name: str, *parts: str) -> Callable[[], APIRouter]:
+    """The routes that `name()` of the module `name` makes (`pages`, `api`), or those that the `add` of each module of `parts`
+    adds: they are loaded when they are wanted, since a process that serves nobody does without."""
 
     def routes() -> APIRouter:
-        made: APIRouter = getattr(import_module(f"{package}.{name}"), name)()
-        return made
+        from cloister.hub.web.routing import Pages, Routes
+
+        made = Pages() if name == "pages" else Routes()
+        for part in parts:
+            import_module(f"{package}.{part}").add(made)
+        return made.router if parts else cast("APIRouter", getattr(import_module(f"{package}.{name}"), name)())
 
     return routes

@@ -10,7 +10,7 @@ import pytest
 
 import cloister as cl
 from cloister.hub.generation import bump
-from cloister.hub.platform.catalogue.redeclaring import redeclare
+from cloister.hub.platform.catalogue.versions import redeclare
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant

@@ -182,7 +182,7 @@ class TestFiles:
             assert line.details["filters"] == "purpose=calc"
 
     def test_lines_for_programs(self, hub, people, monkeypatch):
-        monkeypatch.setattr("cloister.hub.platform.trail.export._BATCH", 2)
+        monkeypatch.setattr("cloister.hub.platform.trail.reading._BATCH", 2)
         lines = [json.loads(line) for line in people["sue"].api("GET", "/trail/export/jsonl").text.splitlines()]
         assert [line["number"] for line in lines] == [1, 2, 3, 4, 5]
         assert lines[-1]["action"] == "trail.export"

@@ -1,9 +1,10 @@
 """Who may do what to which object: grants and requests, the institution's rules, projects, algorithms as objects with policies of
 their own, and what data providers attach to what they gave.
 
-- `drafts.py`, `names.py`, `granting.py`: a grant as it is written, checked and kept. `requests.py`, `messages.py`: access is
-  asked for. `rules.py`: the institution's policy. `algorithms.py`, `contributions.py`, `projects.py`: the other objects.
-- `sentences.py`, `views.py`, `preview.py`: all of it in words. `pages_*.py`, `api*.py`, `cards.py`: the web.
+- `drafts.py`, `names.py`, `granting.py`: a grant as it is written, checked and kept. `requests.py`: access is
+  asked for. `rules.py`: the institution's policy. `algorithms.py`, `projects.py`,
+  `pages_contributions.py`: the other objects.
+- `sentences.py`, `views.py`: all of it in words. `pages_*.py`, `api*.py`: the web.
 
 Other services use the names below. What may not live here: a decision of its own.
 """
@@ -23,18 +24,15 @@ from cloister.hub.platform.access.algorithms import (
     under,
 )
 from cloister.hub.platform.access.days import days_in
-from cloister.hub.platform.access.messages import say, spoken, thread
+from cloister.hub.platform.access.granting import grant, revoke
 from cloister.hub.platform.access.names import Names, names_in
+from cloister.hub.platform.access.requests import say, spoken, thread
 from cloister.hub.platform.access.sentences import members_text
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import UnreadableView, unreadable_views
-from cloister.hub.service import Card, Guide, Link, Service
+from cloister.hub.service import Card, Guide, Link, Service, routes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from fastapi import APIRouter
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -68,51 +66,6 @@ register_actions(
 )
 
 
-def grant(
-    hub: Hub, caller: Caller, *, data_set: str, role: str, members: Mapping[str, Any], rules: Mapping[str, Any], request: str = ""
-) -> str:
-    """Grant access to a data set, by its name: the id of the grant. `members` and `rules` are in their JSON form
-    (`hub/decisions/policy/facts.py`), with e-mail addresses and names where ids are meant.
-    """
-    from cloister.hub.platform.access import granting
-
-    return granting.grant(hub, caller, data_set=data_set, role=role, members=members, rules=rules, request=request)
-
-
-def revoke(hub: Hub, caller: Caller, number: str) -> None:
-    """Take a grant back: it ends with the next question."""
-    from cloister.hub.platform.access import granting
-
-    granting.revoke(hub, caller, number)
-
-
-def _pages() -> APIRouter:
-    from cloister.hub.platform.access import (
-        pages_algorithms,
-        pages_contributions,
-        pages_grants,
-        pages_policy,
-        pages_projects,
-        pages_requests,
-    )
-    from cloister.hub.web.routing import Pages
-
-    routes = Pages()
-    for each in (pages_grants, pages_requests, pages_policy, pages_projects, pages_algorithms, pages_contributions):
-        each.add(routes)
-    return routes.router
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.access import api, api_requests, api_studies
-    from cloister.hub.web.routing import Routes
-
-    routes = Routes()
-    for each in (api, api_requests, api_studies):
-        each.add(routes)
-    return routes.router
-
-
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     from cloister.hub.platform.access.pages_requests import cards
 
@@ -122,8 +75,12 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="access",
     title="Access",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(
+        __name__,
+        "pages",
+        *("pages_grants", "pages_requests", "pages_policy", "pages_projects", "pages_algorithms", "pages_contributions"),
+    ),
+    api=routes_in(__name__, "api", "api", "api_studies"),
     links=(
         Link(
             title="Requests",

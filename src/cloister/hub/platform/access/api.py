@@ -1,22 +1,43 @@
-"""The API of grants and of the institution's policy."""
+"""The API of grants, of the institution's policy, and of requests for access."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Body, Query
 
 from cloister.hub.caller import PersonDep
+from cloister.hub.description import Limit
 from cloister.hub.hub import HubDep
-from cloister.hub.platform.access.api_models import After, DecisionOut, GrantOut, Items, Limit, NewGrant, RuleOut, paged
+from cloister.hub.platform.access import requests
+from cloister.hub.platform.access.api_models import (
+    AccessGiven,
+    AccessWish,
+    DecisionOut,
+    GrantOut,
+    Items,
+    MessageOut,
+    NewGrant,
+    Refusing,
+    RequestOut,
+    RuleOut,
+    Saying,
+    paged,
+)
 from cloister.hub.platform.access.granting import grant, grants_on, own_data_set, revoke_in
-from cloister.hub.platform.access.names import person_called
-from cloister.hub.platform.access.parts import SEEN, Id
-from cloister.hub.platform.access.preview import preview
+from cloister.hub.platform.access.names import names_in, person_called
+from cloister.hub.platform.access.parts import SEEN
+from cloister.hub.platform.access.requests import say, thread
 from cloister.hub.platform.access.rules import end_rule, every_rule, make_rule
-from cloister.hub.platform.access.views import grant_views, rule_views
+from cloister.hub.platform.access.views import grant_views, preview, request_views, rule_views
 from cloister.hub.records.access import Grant
-from cloister.hub.web.routing import Routes
+from cloister.hub.web.routing import After, Number, Routes
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
 
 _Name = Annotated[str, Query(min_length=1, max_length=63, pattern=SEEN)]
 _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
@@ -41,7 +62,7 @@ def add(routes: Routes) -> None:
             return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, number)])[0])
 
     @routes.delete("/grants/{number}", "dataset.revoke", "Revoke a grant", "The revoked grant")
-    def revoke(hub: HubDep, caller: PersonDep, number: Id) -> GrantOut:
+    def revoke(hub: HubDep, caller: PersonDep, number: Number) -> GrantOut:
         with hub.database.begin() as db:
             return GrantOut.of(grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0])
 
@@ -79,6 +100,85 @@ def add(routes: Routes) -> None:
             return RuleOut.of(rule_views(db, [make_rule(hub, db, caller, body)])[0])
 
     @routes.delete("/policy/rules/{number}", "policy.write", "End a rule", "The ended rule")
-    def end(hub: HubDep, caller: PersonDep, number: Id) -> RuleOut:
+    def end(hub: HubDep, caller: PersonDep, number: Number) -> RuleOut:
         with hub.database.begin() as db:
             return RuleOut.of(rule_views(db, [end_rule(hub, db, caller, number)])[0])
+
+    _requests(routes)
+
+
+_Whose = Annotated[bool, Query(description="Those that wait for your decision, instead of your own.")]
+
+
+def _requests(routes: Routes) -> None:
+
+    @routes.get("/access-requests", "access.ask", "List access requests", "Your requests, or those that wait for your decision")
+    def listed(
+        hub: HubDep, caller: PersonDep, to_decide: _Whose = False, after: After = "", limit: Limit = 50
+    ) -> Items[RequestOut]:
+        with hub.database.reading() as db:
+            rows = requests.to_decide(db, caller) if to_decide else requests.mine(db, caller)
+            found = [RequestOut.of(view) for view in request_views(hub, db, rows)]
+        return paged(found, after, limit)
+
+    @routes.post("/access-requests", "access.ask", "Request access to a data set", "The request", status_code=201)
+    def ask(hub: HubDep, caller: PersonDep, body: AccessWish) -> RequestOut:
+        with hub.database.begin() as db:
+            row = requests.ask_access(
+                hub,
+                db,
+                caller,
+                data_set=body.data_set,
+                purpose=body.purpose,
+                wanted=body.wanted,
+                project=body.project,
+                message=body.message,
+            )
+            return _shown(hub, db, caller, row.id)
+
+    @routes.get("/access-requests/{number}", "access.see", "Get an access request", "The request with its messages")
+    def one(hub: HubDep, caller: PersonDep, number: Number) -> RequestOut:
+        with hub.database.reading() as db:
+            return _shown(hub, db, caller, number)
+
+    @routes.post(
+        "/access-requests/{number}/messages",
+        "access.see",
+        "Send a message on an access request",
+        "The request with its messages",
+        status_code=201,
+    )
+    def speak(hub: HubDep, caller: PersonDep, number: Number, body: Saying) -> RequestOut:
+        with hub.database.begin() as db:
+            requests.request_for(hub, db, caller, number)
+            say(hub, db, caller, number, body.text)
+            return _shown(hub, db, caller, number)
+
+    @routes.post("/access-requests/{number}/withdraw", "access.ask", "Withdraw your access request", "The withdrawn request")
+    def withdraw(hub: HubDep, caller: PersonDep, number: Number) -> RequestOut:
+        with hub.database.begin() as db:
+            requests.withdraw(hub, db, caller, number)
+            return _shown(hub, db, caller, number)
+
+    @routes.post("/access-requests/{number}/grant", "access.decide", "Grant an access request", "The granted request")
+    def grant(hub: HubDep, caller: PersonDep, number: Number, body: AccessGiven) -> RequestOut:
+        with hub.database.begin() as db:
+            draft = {"role": body.role, "rules": body.rules}
+            requests.grant_request(hub, db, caller, number, draft, body.message)
+            return _shown(hub, db, caller, number)
+
+    @routes.post(
+        "/access-requests/{number}/refuse", "access.decide", "Refuse an access request", "The refused request with the reason"
+    )
+    def refuse(hub: HubDep, caller: PersonDep, number: Number, body: Refusing) -> RequestOut:
+        with hub.database.begin() as db:
+            requests.refuse_request(hub, db, caller, number, body.reason)
+            return _shown(hub, db, caller, number)
+
+
+def _shown(hub: Hub, db: Session, caller: Caller, number: str) -> RequestOut:
+    row, _data_set = requests.request_for(hub, db, caller, number)
+    said = thread(db, row.id)
+    names = names_in(db, people=[each.person for each in said])
+    messages = [MessageOut(who=names.person(each.person), text=each.text, created=each.created) for each in said]
+    return RequestOut.of(request_views(hub, db, [row])[0], messages)

@@ -6,28 +6,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import Query
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from cloister.hub.description import example
-from cloister.hub.platform.access.preview import Foreseen
+from cloister.hub.description import READABLE, Taken, example, read_of
 from cloister.hub.platform.access.sentences import GrantSentence as Sentence
-from cloister.hub.platform.access.views import GrantView, RequestView, RuleView
+from cloister.hub.platform.access.views import Foreseen, GrantView, RequestView, RuleView
 from cloister.hub.records.access import Algorithm
-from cloister.printable import is_printable
 
-
-def _readable(text: str) -> str:
-    if not is_printable(text, lines=True):
-        raise ValueError("a character that cannot be seen")
-    return text
-
-
-Name = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(_readable)]
-Title = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_readable)]
-Text = Annotated[str, Field(max_length=4000), AfterValidator(_readable)]
-After = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$", description="The `next` of the page before.")]
-Limit = Annotated[int, Query(ge=1, le=200)]
+Name = Annotated[str, Field(min_length=1, max_length=63), READABLE]
+Title = Annotated[str, Field(min_length=1, max_length=200), READABLE]
+Text = Annotated[str, Field(max_length=4000), READABLE]
 T = TypeVar("T")
 _RULES = (
     "Actions and conditions, in the JSON form of grants. `risk`, between 0 and 1: how much better than a coin an attacker's best "
@@ -35,10 +23,6 @@ _RULES = (
     "About a value of somebody who is in the data a guess may be better: ε counts twice there."
 )
 Rules = Annotated[dict[str, Any], Field(description=_RULES)]
-
-
-class _Taken(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Items(BaseModel, Generic[T]):
@@ -63,7 +47,7 @@ def paged(found: Sequence[T], after: str, limit: int) -> Items[T]:
     return Items(items=shown, next=ids[begin + limit - 1] if len(found) > begin + limit else None)
 
 
-class NewGrant(_Taken):
+class NewGrant(Taken):
     """A role on a data set: who is in it, and what they may do."""
 
     model_config = example(
@@ -94,16 +78,7 @@ class GrantOut(BaseModel):
     @classmethod
     def of(cls, view: GrantView) -> GrantOut:
         """From what pages show."""
-        return cls(
-            id=view.id,
-            role=view.role,
-            who=view.who,
-            says=_says(view.lines),
-            state=view.state,
-            granted_by=view.by,
-            created=view.created,
-            grant=view.text,
-        )
+        return read_of(cls, view, says=_says(view.lines), granted_by=view.by, grant=view.text)
 
 
 class DecisionOut(BaseModel):
@@ -118,8 +93,7 @@ class DecisionOut(BaseModel):
     @classmethod
     def of(cls, found: Foreseen) -> DecisionOut:
         """From a decision."""
-        decision = found.decision
-        return cls(action=found.action, allowed=decision.allowed, rule=decision.rule, reason=decision.reason, words=found.words)
+        return read_of(cls, found.decision, words=found.words)
 
 
 class RuleOut(BaseModel):
@@ -135,11 +109,10 @@ class RuleOut(BaseModel):
     @classmethod
     def of(cls, view: RuleView) -> RuleOut:
         """From what pages show."""
-        told = _says(view.lines)
-        return cls(id=view.id, title=view.title, says=told, created=view.created, ended=view.ended, rule=view.text)
+        return read_of(cls, view, says=_says(view.lines), rule=view.text)
 
 
-class AccessWish(_Taken):
+class AccessWish(Taken):
     """A request for access."""
 
     model_config = example(
@@ -153,17 +126,17 @@ class AccessWish(_Taken):
     message: Text = ""
 
 
-class AccessGiven(_Taken):
+class AccessGiven(Taken):
     """A yes: what is granted, which may be narrower than what was asked for."""
 
     model_config = example(rules={"actions": ["question.ask"], "until": "2030-12-31T00:00:00Z"}, role="reader")
 
     rules: Rules
-    role: Annotated[str, Field(max_length=200), AfterValidator(_readable)] = ""
+    role: Annotated[str, Field(max_length=200), READABLE] = ""
     message: Text = ""
 
 
-class Refusing(_Taken):
+class Refusing(Taken):
     """A no, with its reason."""
 
     model_config = example(reason="The consent does not cover it.")
@@ -171,7 +144,7 @@ class Refusing(_Taken):
     reason: Annotated[Text, Field(min_length=1)]
 
 
-class Saying(_Taken):
+class Saying(Taken):
     """A message."""
 
     model_config = example(text="Which columns do you need?")
@@ -204,21 +177,10 @@ class RequestOut(BaseModel):
     @classmethod
     def of(cls, view: RequestView, messages: list[MessageOut] | None = None) -> RequestOut:
         """From what pages show."""
-        return cls(
-            id=view.id,
-            data_set=view.data_set,
-            who=view.who,
-            project=view.project,
-            purpose=view.purpose,
-            says=_says(view.lines),
-            state=view.state,
-            created=view.created,
-            decided=view.decided,
-            messages=messages or [],
-        )
+        return read_of(cls, view, says=_says(view.lines), messages=messages or [])
 
 
-class NewProject(_Taken):
+class NewProject(Taken):
     """A project to start."""
 
     model_config = example(name="heart-study", title="The heart study", purpose="research")
@@ -226,18 +188,18 @@ class NewProject(_Taken):
     name: Name
     title: Title
     purpose: Annotated[Text, Field(min_length=1, max_length=1000)]
-    about: Annotated[str, Field(max_length=2000), AfterValidator(_readable)] = ""
+    about: Annotated[str, Field(max_length=2000), READABLE] = ""
 
 
-class Joining(_Taken):
+class Joining(Taken):
     """Somebody to take in."""
 
     model_config = example(email="ada@example.org")
 
-    email: Annotated[str, Field(min_length=3, max_length=320), AfterValidator(_readable)]
+    email: Annotated[str, Field(min_length=3, max_length=320), READABLE]
 
 
-class AskDataSet(_Taken):
+class AskDataSet(Taken):
     """A data set to ask for."""
 
     model_config = example(data_set="people")
@@ -262,7 +224,7 @@ class ProjectOut(BaseModel):
     closed: datetime | None
 
 
-class NewAlgorithm(_Taken):
+class NewAlgorithm(Taken):
     """An algorithm to register."""
 
     model_config = example(
@@ -273,7 +235,7 @@ class NewAlgorithm(_Taken):
     title: Title
     service: Name
     settings: dict[str, Any] = Field(default_factory=dict)
-    about: Annotated[str, Field(max_length=2000), AfterValidator(_readable)] = ""
+    about: Annotated[str, Field(max_length=2000), READABLE] = ""
     version_of: Annotated[str, Field(max_length=63, description="An earlier version of one's own.")] = ""
 
 

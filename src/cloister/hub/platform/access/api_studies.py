@@ -8,16 +8,15 @@ from fastapi import Body, Path
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.database import of_each
+from cloister.hub.description import Limit, read_of
 from cloister.hub.hub import HubDep
-from cloister.hub.platform.access import algorithms, invitations, projects
+from cloister.hub.platform.access import algorithms, projects
 from cloister.hub.platform.access.api_models import (
-    After,
     AlgorithmOut,
     AskDataSet,
     GrantOut,
     Items,
     Joining,
-    Limit,
     NewAlgorithm,
     NewProject,
     ProjectOut,
@@ -25,10 +24,10 @@ from cloister.hub.platform.access.api_models import (
 )
 from cloister.hub.platform.access.granting import grant_in, own_algorithm, revoke_in
 from cloister.hub.platform.access.names import names_in
-from cloister.hub.platform.access.parts import Id, Name
+from cloister.hub.platform.access.parts import Name
 from cloister.hub.platform.access.views import grant_views
 from cloister.hub.records.access import Grant
-from cloister.hub.web.routing import Routes
+from cloister.hub.web.routing import After, Number, Routes
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -85,13 +84,13 @@ def _projects(routes: Routes) -> None:
         """The person with the address may join; the answer is the same whether or not there is one."""
         with hub.database.begin() as db:
             row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
-            invitations.invite(hub, db, caller, row, body.email)
+            projects.invite(hub, db, caller, row, body.email)
             return _shown(db, caller, row)
 
     @routes.post("/projects/{name}/join", "project.see", "Join a project", "The project that you joined")
     def join(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
-            return _shown(db, caller, invitations.join(hub, db, caller, name))
+            return _shown(db, caller, projects.join(hub, db, caller, name))
 
     @routes.delete(
         "/projects/{name}/members/{person}",
@@ -189,7 +188,7 @@ def _algorithms(routes: Routes) -> None:
     @routes.delete(
         "/algorithms/{name}/grants/{number}", "algorithm.manage", "Revoke a grant on an algorithm", "The revoked grant"
     )
-    def revoke(hub: HubDep, caller: PersonDep, name: Name, number: Id) -> GrantOut:
+    def revoke(hub: HubDep, caller: PersonDep, name: Name, number: Number) -> GrantOut:
         with hub.database.begin() as db:
             own_algorithm(hub, db, caller, name)
             return GrantOut.of(grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0])
@@ -199,17 +198,12 @@ def _shown(db: Session, caller: Caller, row: Project) -> ProjectOut:
     members = [each.person for each in projects.members_of(db, row)]
     names = names_in(db, people=[row.lead, *members])
     waiting = projects.waiting_members(db, row)
-    return ProjectOut(
-        id=row.id,
-        name=row.name,
-        title=row.title,
-        purpose=row.purpose,
-        about=row.about,
+    return read_of(
+        ProjectOut,
+        row,
         lead=names.person(row.lead),
         members=[names.person(each) for each in members],
-        invited=invitations.invited_to(db, row) if caller.id in members else [],
+        invited=projects.invited_to(db, row) if caller.id in members else [],
         waiting={data_set: sorted(map(names.person, people)) for data_set, people in waiting.items()},
         data_sets={data_set.name: place.approved is not None for place, data_set in projects.data_sets_in(db, row)},
-        created=row.created,
-        closed=row.closed,
     )

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 def grant(
     hub: Hub, caller: Caller, *, data_set: str, role: str, members: Mapping[str, Any], rules: Mapping[str, Any], request: str = ""
 ) -> str:
-    """Grant access to a data set, by its name: the id of the grant. `members` and `rules` are in their JSON form."""
+    """Grant access to a data set, by its name: the id of the grant. `members` and `rules` are in their JSON form
+    (`hub/decisions/policy/facts.py`), with e-mail addresses and names where ids are meant."""
     with hub.database.begin() as db:
         row, which = own_data_set(hub, db, caller, data_set)
         draft = {"role": role, "members": dict(members), "rules": dict(rules)}
@@ -118,7 +119,7 @@ def confirm_in(
     """Let those into a project's grant who joined the project after it was made, of those that were `shown`; who they are."""
     action = "dataset.grant" if row.kind == "data-set" else "algorithm.manage"
     check(hub, db, caller, action, which)
-    found = facts_of_grant(row)
+    found = grant_in_row(row)[0]
     new = newcomers(db, found) if shown is None else newcomers(db, found) & shown
     if new:
         people = (found.members.people or frozenset()) | new
@@ -140,11 +141,6 @@ def grants_on(db: Session, kind: str, number: str) -> list[Grant]:
     """Every grant on an object, revoked ones too, the newest first."""
     wanted = select(Grant).where(Grant.kind == kind, Grant.object == number)
     return list(db.scalars(wanted.order_by(Grant.created.desc(), Grant.id)))
-
-
-def facts_of_grant(row: Grant) -> GrantFacts:
-    """What a kept grant says; one that can't be read says nothing."""
-    return grant_in_row(row)[0]
 
 
 def seen_data_set(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[DataSet, Object]:

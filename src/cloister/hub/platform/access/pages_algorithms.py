@@ -24,16 +24,18 @@ from cloister.hub.platform.access.algorithms import (
 from cloister.hub.platform.access.drafts import draft_of, grantable
 from cloister.hub.platform.access.granting import grant_in, grants_on, own_algorithm, revoke_in, seen_algorithm
 from cloister.hub.platform.access.names import names_in
-from cloister.hub.platform.access.parts import Id, Name, done
+from cloister.hub.platform.access.parts import Name, done
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import grant_views
 from cloister.hub.problems import Missing
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Pages
+from cloister.hub.web.routing import Number, Pages
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
@@ -51,26 +53,25 @@ def add(routes: Pages) -> None:
         """Register one."""
         name = form.text("name", most=63)
 
-        def act() -> None:
-            with hub.database.begin() as db:
-                register_algorithm(
-                    hub,
-                    db,
-                    caller,
-                    name=name,
-                    title=form.text("title"),
-                    about=form.text("about"),
-                    service=form.text("service", most=40),
-                    settings=settings_of(
-                        form.text("settings", most=65_536),
-                        **{each: form.get(each, "") for each in ("code", "tests", "proof", "licence")},
-                    ),
-                    version_of=form.text("version_of", most=63),
-                )
+        def act(db: Session) -> None:
+            register_algorithm(
+                hub,
+                db,
+                caller,
+                name=name,
+                title=form.text("title"),
+                about=form.text("about"),
+                service=form.text("service", most=40),
+                settings=settings_of(
+                    form.text("settings", most=65_536),
+                    **{each: form.get(each, "") for each in ("code", "tests", "proof", "licence")},
+                ),
+                version_of=form.text("version_of", most=63),
+            )
 
         said = request_gettext(request)("The algorithm was registered. No one can run it until you grant that.")
         values = Typed.of(form)
-        return done(request, act, f"/algorithms/{name}", said, "access/algorithms.html", lambda: _list(hub, caller, values))
+        return done(request, hub, act, f"/algorithms/{name}", said, "access/algorithms.html", lambda: _list(hub, caller, values))
 
     @routes.get("/algorithms/{name}", "algorithm.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
@@ -81,17 +82,16 @@ def add(routes: Pages) -> None:
     def grant(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Say who may run it, on which data sets."""
 
-        def act() -> None:
-            with hub.database.begin() as db:
-                _row, which = own_algorithm(hub, db, caller, name)
-                grant_in(hub, db, caller, which, draft_of(form))
+        def act(db: Session) -> None:
+            _row, which = own_algorithm(hub, db, caller, name)
+            grant_in(hub, db, caller, which, draft_of(form))
 
         said, values = request_gettext(request)("The grant was made."), Typed.of(form)
         path = f"/algorithms/{name}"
-        return done(request, act, path, said, "access/algorithm.html", lambda: _one(request, hub, caller, name, values))
+        return done(request, hub, act, path, said, "access/algorithm.html", lambda: _one(request, hub, caller, name, values))
 
     @routes.post("/algorithms/{name}/grants/{grant}/revoke", "algorithm.manage")
-    def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Id, form: FormDep) -> Response:
+    def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Number, form: FormDep) -> Response:
         """Take a grant back."""
         with hub.database.begin() as db:
             row, _which = own_algorithm(hub, db, caller, name)

@@ -18,22 +18,20 @@ from cloister.hub.hub import HubDep
 from cloister.hub.platform.access.drafts import PRESETS, bundles_for, draft_of, grantable, with_purposes
 from cloister.hub.platform.access.granting import grant_in, grants_on, own_data_set, revoke_in
 from cloister.hub.platform.access.names import person_called
-from cloister.hub.platform.access.parts import SEEN, Id, Name, done
-from cloister.hub.platform.access.preview import preview
+from cloister.hub.platform.access.parts import SEEN, Name, done
 from cloister.hub.platform.access.requests import to_decide
 from cloister.hub.platform.access.typed import Typed
-from cloister.hub.platform.access.views import conflict_views, grant_views, request_views, unreadable_views
+from cloister.hub.platform.access.views import conflict_views, grant_views, preview, request_views, unreadable_views
 from cloister.hub.problems import Missing
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Pages
+from cloister.hub.web.routing import Number, Pages
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
-    from cloister.hub.decisions.facts import Facts
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import DataSet
     from cloister.privacy import Guarantee
@@ -70,18 +68,17 @@ def add(routes: Pages) -> None:
         _ = request_gettext(request)
         by_address = "@" in form.text("people")
 
-        def act() -> None:
-            with hub.database.begin() as db:
-                row, which = own_data_set(hub, db, caller, name)
-                grant_in(hub, db, caller, which, draft_of(form, budget_of(hub, row)), row=row)
+        def act(db: Session) -> None:
+            row, which = own_data_set(hub, db, caller, name)
+            grant_in(hub, db, caller, which, draft_of(form, budget_of(hub, row)), row=row)
 
         said, back = _("Access was granted. It applies from the next query on."), f"/datasets/{name}/access"
         if by_address:
             said += " " + _("A grant to an address without an account applies once someone has an account with that address.")
-        return done(request, act, back, said, "access/new.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
+        return done(request, hub, act, back, said, "access/new.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
 
     @routes.post("/datasets/{name}/access/{grant}/revoke", "dataset.revoke")
-    def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Id, form: FormDep) -> Response:
+    def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Number, form: FormDep) -> Response:
         """Take a grant back."""
         with hub.database.begin() as db:
             row, _which = own_data_set(hub, db, caller, name, "dataset.revoke")
@@ -132,13 +129,15 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, An
         row, which = own_data_set(hub, db, caller, name)
         grants = grant_views(hub, db, grants_on(db, "data-set", row.id), _, accounts=_sees_people(caller))
         asked = [each for each in to_decide(db, caller) if each.data_set == row.id]
+        facts = facts_of(hub, db)
+        unread = [each for each in facts.unreadable if each.kind != "rule" and each.about == row.id]
         return {
             "row": row,
             "present": [each for each in grants if each.state in _PRESENT],
             "past": [each for each in grants if each.state not in _PRESENT],
-            "unreadable": unreadable_views(db, _on(facts_of(hub, db), row), _),
+            "unreadable": unreadable_views(db, replace(facts, unreadable=tuple(unread)), _),
             "requests": request_views(hub, db, asked, _),
-            "conflicts": conflict_views(db, facts_of(hub, db), [which], hub.now(), _),
+            "conflicts": conflict_views(db, facts, [which], hub.now(), _),
             "bundles": [(key, _(title), _(gives)) for key, title, gives in bundles_for(row)],
             "typed": Typed(with_purposes({}, which)),
             "zone": hub.settings.zone,
@@ -154,34 +153,29 @@ def _sees_people(caller: Caller) -> bool:
     return True
 
 
-def _on(facts: Facts, row: DataSet) -> Facts:
-    return replace(facts, unreadable=tuple(each for each in facts.unreadable if each.kind != "rule" and each.about == row.id))
-
-
 def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
     with hub.database.reading() as db:
         row, which = own_data_set(hub, db, caller, name)
-        return _choices(hub, db, row) | {
+        return {
+            "row": row,
+            "actions": grantable("data-set"),
+            "methods": titled(),
+            "days": DAYS,
+            "budget": budget_of(hub, row),
+            "zone": hub.settings.zone,
             "typed": Typed(with_purposes(_typed(typed), which)),
             "problem": None,
             "columns": sorted(which.columns),
         }
 
 
-def _choices(hub: Hub, db: Session, row: DataSet) -> dict[str, Any]:
-    return {
-        "row": row,
-        "actions": grantable("data-set"),
-        "methods": titled(),
-        "days": DAYS,
-        "budget": budget_of(hub, row),
-        "zone": hub.settings.zone,
-    }
-
-
 def _typed(given: dict[str, Any]) -> Typed:
     """The fields of the form: those of a preset, under what was typed."""
-    rules = PRESETS.get(str(given.get("preset", "")), {}).get("rules", {})
-    role = PRESETS.get(str(given.get("preset", "")), {}).get("role", "")
-    first = {"role": role, "actions": list(rules.get("actions", [])), "purposes": list(rules.get("purposes", []))}
+    preset = PRESETS.get(str(given.get("preset", "")), {})
+    rules = preset.get("rules", {})
+    first = {
+        "role": preset.get("role", ""),
+        "actions": list(rules.get("actions", [])),
+        "purposes": list(rules.get("purposes", [])),
+    }
     return Typed({**first, **given})

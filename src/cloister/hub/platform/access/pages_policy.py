@@ -13,14 +13,14 @@ from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
 from cloister.hub.hub import HubDep
-from cloister.hub.platform.access.parts import Id, done
+from cloister.hub.platform.access.parts import done
 from cloister.hub.platform.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import conflict_views, rule_views, unreadable_views
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Pages
+from cloister.hub.web.routing import Number, Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -40,17 +40,14 @@ def add(routes: Pages) -> None:
     @routes.post("/policy/rules", "policy.write")
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Make a rule."""
-
-        def act() -> None:
-            with hub.database.begin() as db:
-                make_rule(hub, db, caller, rule_draft(form))
-
         said = request_gettext(request)("The rule applies from the next query on.")
         again = partial(_page, request, hub, caller, Typed.of(form))
-        return done(request, act, "/policy", said, "access/policy.html", again)
+        return done(
+            request, hub, lambda db: make_rule(hub, db, caller, rule_draft(form)), "/policy", said, "access/policy.html", again
+        )
 
     @routes.post("/policy/rules/{number}/end", "policy.write")
-    def end(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+    def end(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """End a rule."""
         with hub.database.begin() as db:
             end_rule(hub, db, caller, number)

@@ -13,7 +13,7 @@ from cloister.hub.decisions.facts import project_object
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
 from cloister.hub.hub import HubDep
-from cloister.hub.platform.access import invitations, projects
+from cloister.hub.platform.access import projects
 from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
 from cloister.hub.platform.access.granting import own_data_set
 from cloister.hub.platform.access.names import names_in
@@ -50,13 +50,12 @@ def add(routes: Pages) -> None:
         """Start one."""
         name = form.text("name", most=63)
 
-        def act() -> None:
-            with hub.database.begin() as db:
-                about, title, purpose = form.text("about"), form.text("title"), form.text("purpose")
-                projects.make_project(hub, db, caller, name=name, title=title, purpose=purpose, about=about)
+        def act(db: Session) -> None:
+            about, title, purpose = form.text("about"), form.text("title"), form.text("purpose")
+            projects.make_project(hub, db, caller, name=name, title=title, purpose=purpose, about=about)
 
         said, values = request_gettext(request)("The project was started."), Typed.of(form)
-        return done(request, act, f"/projects/{name}", said, "projects/list.html", lambda: _list(hub, caller, values))
+        return done(request, hub, act, f"/projects/{name}", said, "projects/list.html", lambda: _list(hub, caller, values))
 
     @routes.get("/projects/{name}", "project.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
@@ -71,7 +70,7 @@ def add(routes: Pages) -> None:
 
         def act(db: Session) -> None:
             row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
-            invitations.invite(hub, db, caller, row, email)
+            projects.invite(hub, db, caller, row, email)
 
         return _act(request, hub, caller, name, form, said, act)
 
@@ -80,7 +79,7 @@ def add(routes: Pages) -> None:
         """Join, where one is invited, or decline."""
         _, stays = request_gettext(request), form.flag("decline")
         with hub.database.begin() as db:
-            (invitations.decline if stays else invitations.join)(hub, db, caller, name)
+            (projects.decline if stays else projects.join)(hub, db, caller, name)
         said = _("The invitation was declined.") if stays else _("You are a member now.")
         return go(request, "/projects" if stays else f"/projects/{name}", said)
 
@@ -133,19 +132,15 @@ def add(routes: Pages) -> None:
 def _act(
     request: Request, hub: Hub, caller: Caller, name: str, form: FormDep, said: str, act: Callable[[Session], object]
 ) -> Response:
-    def acted() -> None:
-        with hub.database.begin() as db:
-            act(db)
-
-    values = Typed.of(form)
-    return done(request, acted, f"/projects/{name}", said, "projects/project.html", lambda: _one(hub, caller, name, values))
+    values, path = Typed.of(form), f"/projects/{name}"
+    return done(request, hub, act, path, said, "projects/project.html", lambda: _one(hub, caller, name, values))
 
 
 def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
     with hub.database.reading() as db:
         rows = projects.projects_of(hub, db, caller)
         waiting = projects.waiting_for(db, caller)
-        invited = invitations.invitations_for(db, caller)
+        invited = projects.invitations_for(db, caller)
         names = names_in(db, people=[row.lead for row in (*rows, *invited)])
     creates = not actions()["project.create"].roles.isdisjoint(caller.roles)
     return {
@@ -174,7 +169,7 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
         return {
             "row": row,
             "members": members,
-            "invited": invitations.invited_to(db, row) if leads else [],
+            "invited": projects.invited_to(db, row) if leads else [],
             "newcomers": {each.name: (each, waiting[each.name]) for _place, each in data if each.name in waiting},
             "data": data,
             "leads": leads,

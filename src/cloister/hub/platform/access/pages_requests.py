@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query, Request
@@ -15,10 +16,10 @@ from cloister.hub.platform.access import projects, requests
 from cloister.hub.platform.access.days import last_day
 from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
 from cloister.hub.platform.access.granting import seen_data_set
-from cloister.hub.platform.access.messages import say, thread
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.pages_grants import budget_of
-from cloister.hub.platform.access.parts import SEEN, Id, done
+from cloister.hub.platform.access.parts import SEEN, done
+from cloister.hub.platform.access.requests import say, thread
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import request_views
 from cloister.hub.service import Card
@@ -26,9 +27,11 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Pages
+from cloister.hub.web.routing import Number, Pages
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -72,85 +75,75 @@ def add(routes: Pages) -> None:
         name = form.text("data_set", most=63)
         made = ""
 
-        def act() -> None:
+        def act(db: Session) -> None:
             nonlocal made
-            with hub.database.begin() as db:
-                row, _which = seen_data_set(hub, db, caller, name)
-                made = requests.ask_access(
-                    hub,
-                    db,
-                    caller,
-                    data_set=name,
-                    purpose=form.text("purpose"),
-                    wanted=rules_in(draft_of(form, budget_of(hub, row))),
-                    project=form.text("project", most=32),
-                    message=form.text("message"),
-                ).id
+            row, _which = seen_data_set(hub, db, caller, name)
+            made = requests.ask_access(
+                hub,
+                db,
+                caller,
+                data_set=name,
+                purpose=form.text("purpose"),
+                wanted=rules_in(draft_of(form, budget_of(hub, row))),
+                project=form.text("project", most=32),
+                message=form.text("message"),
+            ).id
 
         said, back = request_gettext(request)("Your request was sent to the owner."), "/access/requests"
-        answer = done(request, act, back, said, "access/ask.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
+        answer = done(request, hub, act, back, said, "access/ask.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
         return go(request, f"{back}/{made}", said) if made else answer
 
     @routes.get("/access/requests/{number}", "access.see")
-    def one(request: Request, hub: HubDep, caller: PersonDep, number: Id) -> Response:
+    def one(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         """One request, with what was said."""
         return render(request, "access/request.html", **_one(request, hub, caller, number, {}))
 
     @routes.post("/access/requests/{number}/messages", "access.see")
-    def speak(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+    def speak(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Say something."""
 
-        def act() -> None:
-            with hub.database.begin() as db:
-                requests.request_for(hub, db, caller, number)
-                say(hub, db, caller, number, form.text("text"))
+        def act(db: Session) -> None:
+            requests.request_for(hub, db, caller, number)
+            say(hub, db, caller, number, form.text("text"))
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("Your message was sent."))
 
     @routes.post("/access/requests/{number}/withdraw", "access.ask")
-    def withdraw(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+    def withdraw(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Take it back."""
-
-        def act() -> None:
-            with hub.database.begin() as db:
-                requests.withdraw(hub, db, caller, number)
-
-        return _done(request, hub, caller, number, form, act, request_gettext(request)("The request was withdrawn."))
+        said = request_gettext(request)("The request was withdrawn.")
+        return _done(request, hub, caller, number, form, lambda db: requests.withdraw(hub, db, caller, number), said)
 
     @routes.post("/access/requests/{number}/grant", "access.decide")
-    def grant(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+    def grant(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Grant it as the form has it: perhaps narrower than it was asked for."""
 
-        def act() -> None:
-            with hub.database.begin() as db:
-                row, data_set = requests.request_for(hub, db, caller, number)
-                draft = draft_of(form, budget_of(hub, data_set))
-                if not form.text("json", most=65_536):
-                    draft["rules"] = _not_in_the_form(row) | draft["rules"]
-                requests.grant_request(hub, db, caller, number, draft, form.text("message"))
+        def act(db: Session) -> None:
+            row, data_set = requests.request_for(hub, db, caller, number)
+            draft = draft_of(form, budget_of(hub, data_set))
+            if not form.text("json", most=65_536):
+                draft["rules"] = _not_in_the_form(row) | draft["rules"]
+            requests.grant_request(hub, db, caller, number, draft, form.text("message"))
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("Access was granted."))
 
     @routes.post("/access/requests/{number}/refuse", "access.decide")
-    def refuse(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+    def refuse(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Refuse it, with a reason."""
+        said = request_gettext(request)("The request was refused.")
 
-        def act() -> None:
-            with hub.database.begin() as db:
-                requests.refuse_request(hub, db, caller, number, form.text("reason"))
+        def act(db: Session) -> None:
+            requests.refuse_request(hub, db, caller, number, form.text("reason"))
 
-        return _done(request, hub, caller, number, form, act, request_gettext(request)("The request was refused."))
+        return _done(request, hub, caller, number, form, act, said)
 
 
-def _done(request: Request, hub: Hub, caller: Caller, number: str, form: FormDep, act: Any, said: str) -> Response:
-    return done(
-        request,
-        act,
-        f"/access/requests/{number}",
-        said,
-        "access/request.html",
-        lambda: _one(request, hub, caller, number, Typed.of(form)),
-    )
+def _done(
+    request: Request, hub: Hub, caller: Caller, number: str, form: FormDep, act: Callable[[Session], object], said: str
+) -> Response:
+    path = f"/access/requests/{number}"
+    again = partial(_one, request, hub, caller, number, Typed.of(form))
+    return done(request, hub, act, path, said, "access/request.html", again)
 
 
 def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[str, Any]) -> dict[str, Any]:

@@ -14,23 +14,32 @@ from cloister.hub.web.render import render
 
 if TYPE_CHECKING:
     from fastapi import Request
+    from sqlalchemy.orm import Session
     from starlette.responses import Response
+
+    from cloister.hub.hub import Hub
 
 SEEN = r"^[^\x00-\x1f]*$"
 """No character that can't be seen, and that a database may refuse."""
-Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 Name = Annotated[str, Path(max_length=63, pattern=SEEN)]
 
 
 def done(
-    request: Request, act: Callable[[], object], path: str, said: str, template: str, values: Callable[[], dict[str, Any]]
+    request: Request,
+    hub: Hub,
+    act: Callable[[Session], object],
+    path: str,
+    said: str,
+    template: str,
+    values: Callable[[], dict[str, Any]],
 ) -> Response:
-    """Do it and go to `path`, which says so; or show the page once more, with what was wrong and what was typed."""
+    """Do it in a transaction and go to `path`, which says so; or show the page again, with what was wrong and what was typed."""
     try:
-        act()
+        with hub.database.begin() as db:
+            act(db)
     except CloisterError as error:
         problem = problem_of(error)
         if problem.status in (403, 404):
             raise
-        return render(request, template, status=problem.status, **values() | {"problem": problem})
+        return render(request, template, **values() | {"problem": problem})
     return go(request, path, said)

@@ -3,6 +3,8 @@
 What a member asks inside a project is charged to the project (the ledger knows it as "project <name>") and seen by its members;
 it reads only data sets that were granted to the project. A grant is given to the members of its day: who joins later works with
 the data set once its owner has confirmed them. A project is closed, never deleted: its members then have nothing by it.
+
+Who leads it invites e-mail addresses, of which nobody says whether anybody has them; whoever does may come in.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
-from cloister.errors import InvalidDeclaration
+from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.hub.decisions.checking import allowed, check
 from cloister.hub.decisions.facts import project_object
 from cloister.hub.decisions.policy import GrantFacts
@@ -22,20 +24,20 @@ from cloister.hub.ids import new_id
 from cloister.hub.platform.access.algorithms import checked_name
 from cloister.hub.platform.access.granting import (
     confirm_in,
-    facts_of_grant,
     grant_in,
     newcomers,
     own_data_set,
     revoke_in,
     seen_data_set,
 )
-from cloister.hub.platform.access.invitations import withdraw_invitation
-from cloister.hub.platform.access.messages import spoken
+from cloister.hub.platform.access.requests import spoken
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.access import Grant, Project, ProjectDataSet, ProjectMember
+from cloister.hub.records.access import Grant, Project, ProjectDataSet, ProjectInvitation, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.people import folded
+from cloister.hub.records.policies import grant_in_row
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
+
 _LONGEST = 200
+_MOST = 200
 
 
 def make_project(hub: Hub, db: Session, caller: Caller, *, name: str, title: str, purpose: str, about: str = "") -> Project:
@@ -173,7 +177,7 @@ def waiting_members(db: Session, row: Project) -> dict[str, frozenset[str]]:
     """By name of a data set, the members for whom its owner has not approved it: they joined afterwards."""
     found = {data_set.name: _given(db, row, data_set) for _place, data_set in data_sets_in(db, row)}
     told = {
-        name: frozenset().union(*(newcomers(db, facts_of_grant(grant)) for grant in grants)) for name, grants in found.items()
+        name: frozenset().union(*(newcomers(db, grant_in_row(grant)[0]) for grant in grants)) for name, grants in found.items()
     }
     return {name: people for name, people in told.items() if people}
 
@@ -223,13 +227,9 @@ def _given(db: Session, row: Project, data_set: DataSet) -> list[Grant]:
 
 
 def _sees(hub: Hub, db: Session, caller: Caller, row: Project) -> bool:
-    if row.closed is not None and _was_in(db, row, caller):
+    if row.closed is not None and (row.lead == caller.id or row.id in caller.projects):
         return True
     return allowed(hub, db, caller, "project.see", project_object(row, _owners(db, row))).allowed
-
-
-def _was_in(db: Session, row: Project, caller: Caller) -> bool:
-    return row.lead == caller.id or row.id in caller.projects
 
 
 def _owners(db: Session, row: Project) -> frozenset[str]:
@@ -239,3 +239,68 @@ def _owners(db: Session, row: Project) -> frozenset[str]:
 
 def _told(hub: Hub, db: Session, caller: Caller, action: str, row: Project, **details: Any) -> None:
     write(hub, db, caller, action, kind="project", object_id=row.id, purpose=row.purpose, name=row.name, **details)
+
+
+def invite(hub: Hub, db: Session, caller: Caller, row: Project, address: str) -> None:
+    """Invite an address; the answer is the same whether or not anybody has it. Whether somebody may was decided before."""
+    known = folded(address)
+    waiting = select(func.count()).select_from(ProjectInvitation).where(ProjectInvitation.project == row.id)
+    if (db.scalar(waiting) or 0) >= _MOST:
+        raise InvalidParameter("The invitation is invalid", why=f"{_MOST} are open", instead="withdraw some of them")
+    if db.get(ProjectInvitation, (row.id, known)) is None:
+        db.add(ProjectInvitation(project=row.id, email=known, invited=hub.now()))
+        db.flush()
+        _told(hub, db, caller, "project.manage", row, invited=known)
+
+
+def withdraw_invitation(hub: Hub, db: Session, caller: Caller, row: Project, address: str) -> None:
+    """Invite an address no longer."""
+    known = folded(address)
+    found = db.get(ProjectInvitation, (row.id, known))
+    if found is not None:
+        db.delete(found)
+        db.flush()
+        _told(hub, db, caller, "project.manage", row, withdrawn=known)
+
+
+def invited_to(db: Session, row: Project) -> list[str]:
+    """The addresses whose invitation is open."""
+    wanted = select(ProjectInvitation.email).where(ProjectInvitation.project == row.id)
+    return list(db.scalars(wanted.order_by(ProjectInvitation.email)))
+
+
+def invitations_for(db: Session, caller: Caller) -> list[Project]:
+    """The open projects to which somebody is invited, by name."""
+    wanted = select(Project).join(ProjectInvitation, ProjectInvitation.project == Project.id)
+    wanted = wanted.where(ProjectInvitation.email == caller.email, Project.closed.is_(None))
+    return list(db.scalars(wanted.order_by(Project.name))) if caller.email else []
+
+
+def join(hub: Hub, db: Session, caller: Caller, name: str) -> Project:
+    """Join, where one is invited."""
+    row, found = _invited_in(db, caller, name)
+    if row.closed is not None:
+        raise Conflict("The project was left as it is", why="it is closed", instead="a new project")
+    db.delete(found)
+    if db.get(ProjectMember, (row.id, caller.id)) is None:
+        db.add(ProjectMember(project=row.id, person=caller.id, joined=hub.now()))
+    db.flush()
+    bump(db)
+    _told(hub, db, caller, "project.manage", row, joined=caller.id)
+    return row
+
+
+def decline(hub: Hub, db: Session, caller: Caller, name: str) -> None:
+    """Stay out."""
+    row, found = _invited_in(db, caller, name)
+    db.delete(found)
+    db.flush()
+    _told(hub, db, caller, "project.manage", row, declined=caller.id)
+
+
+def _invited_in(db: Session, caller: Caller, name: str) -> tuple[Project, ProjectInvitation]:
+    row = db.scalar(select(Project).where(Project.name == name))
+    found = None if row is None or not caller.email else db.get(ProjectInvitation, (row.id, caller.email))
+    if row is None or found is None:
+        raise Missing("There is no such invitation", why="the project does not exist, or did not invite you", instead="/projects")
+    return row, found

@@ -1,6 +1,7 @@
 """Access is asked for: a person wants something for a purpose, its owner answers with a grant (perhaps narrower) or a reason.
 
 Only what one may see can be asked for. A request is seen by whoever asked, by the owner, and by the steward.
+What is said about one, of access or of budget, is a thread of messages, the oldest first.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from cloister.hub.ids import new_id
 from cloister.hub.platform.access.days import days_in
 from cloister.hub.platform.access.drafts import check_grant
 from cloister.hub.platform.access.granting import grant_in, own_data_set, seen_data_set
-from cloister.hub.platform.access.messages import say, spoken
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.access import AccessRequest
+from cloister.hub.records.access import AccessRequest, Message
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import wanted_in_row
+from cloister.printable import is_text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -31,7 +32,38 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_MOST_OPEN = 20
+
+_LONGEST = 4000
+_MOST, _MOST_OPEN = 200, 20
+
+
+def spoken(text: str, title: str = "the message", most: int = _LONGEST) -> str:
+    """A text that people wrote to each other, of a size to read.
+
+    >>> spoken("  Which study is it?\\r\\nAda ")
+    'Which study is it?\\nAda'
+    """
+    told = text.replace("\r\n", "\n").strip()
+    if not is_text(told, most, lines=True):
+        raise InvalidParameter(
+            f"{title.capitalize()} is invalid", why=f"it must be a text of 1 to {most} characters", instead="a few sentences"
+        )
+    return told
+
+
+def say(hub: Hub, db: Session, caller: Caller, about: str, text: str) -> Message:
+    """Add a message. Whether somebody may speak here was decided before."""
+    if len(thread(db, about)) >= _MOST:
+        raise InvalidParameter("The message is invalid", why=f"there are {_MOST} already", instead="a decision, or a new request")
+    row = Message(about=about, person=caller.id, text=spoken(text), created=hub.now())
+    db.add(row)
+    db.flush()
+    return row
+
+
+def thread(db: Session, about: str) -> list[Message]:
+    """Everything that was said."""
+    return list(db.scalars(select(Message).where(Message.about == about).order_by(Message.id).limit(_MOST)))
 
 
 def ask_access(
@@ -128,14 +160,9 @@ def to_decide(db: Session, caller: Caller, *, state: str | None = "open") -> lis
     return list(db.scalars(wanted.order_by(AccessRequest.created).limit(200)))
 
 
-def facts_of_wanted(row: AccessRequest) -> GrantFacts:
-    """What was asked for, as a grant would say it; of what can't be read, nothing."""
-    return wanted_in_row(row)[0]
-
-
 def state_of(hub: Hub, row: AccessRequest) -> str:
     """The state of a request as people see it: one that is open after the time that it asks for has expired."""
-    until = facts_of_wanted(row).rules.until
+    until = wanted_in_row(row)[0].rules.until
     return "expired" if until is not None and until <= hub.now() and row.state in ("open", "granted") else row.state
 
 

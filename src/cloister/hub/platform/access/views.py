@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.hub.database import Database, damaged_rows, sqlite_address
+from cloister.hub.decisions.callers import caller_for
+from cloister.hub.decisions.checking import allowed, context_of
 from cloister.hub.decisions.facts import Facts, read_facts
 from cloister.hub.decisions.policy import (
     Context,
@@ -28,9 +30,11 @@ from cloister.hub.decisions.policy import (
     Who,
     actions,
     decide,
+    whom,
     words,
 )
 from cloister.hub.decisions.policy.actions import ANYBODY
+from cloister.hub.platform.access.drafts import grantable
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.requests import state_of
 from cloister.hub.platform.access.sentences import GrantSentence, grant_lines, members_text, rule_lines
@@ -187,9 +191,7 @@ def rule_views(db: Session, rows: Iterable[InstitutionRule], _: Gettext = str) -
     ]
 
 
-def conflict_views(
-    db: Session, facts: Facts, objects: Iterable[Object], now: datetime, _: Gettext = str, rules: Iterable[MandatoryRule] = ()
-) -> list[ConflictView]:
+def conflict_views(db: Session, facts: Facts, objects: Iterable[Object], now: datetime, _: Gettext = str) -> list[ConflictView]:
     """Present grants on these objects that a rule stands against."""
     known = list(objects)
     grants = [grant for which in known for grant in which.grants]
@@ -204,7 +206,7 @@ def conflict_views(
             rule=each.rule.title,
             why=list(dict.fromkeys(words(decision, _) for decision in each.decisions)),
         )
-        for each in conflicts(known, list(rules) or facts.mandatory, now, places)
+        for each in conflicts(known, facts.mandatory, now, places)
     ]
 
 
@@ -348,3 +350,43 @@ def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
             return unreadable_views(db, read_facts(db)) + damaged
     finally:
         database.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreseen:
+    """One action: whether it is allowed, and why."""
+
+    action: str
+    title: str
+    words: str
+    ask: str
+    decision: Decision
+
+
+def preview(
+    hub: Hub,
+    db: Session,
+    person: Person,
+    which: Object,
+    *,
+    purpose: str = "",
+    address: str = "",
+    method: str = "",
+    gettext: Callable[[str], str] = str,
+) -> list[Foreseen]:
+    """The decision on every action that can be granted on an object, were this person to do it now: the policy answers, not a
+    reading of it, by the same function on the same facts, in a context that the owner imagines. Their second factor counts as
+    given where they have one.
+    """
+    caller = caller_for(hub, db, person.id)
+    if caller is None:
+        return []
+    caller = replace(caller, address=address, second_factor=person.totp is not None)
+    algorithm = which.id if which.kind == "algorithm" else ""
+    context = context_of(hub, caller, purpose=purpose, algorithm=algorithm, method=method)
+    found = []
+    for name, title in grantable(which.kind):
+        decision = allowed(hub, db, caller, name, which, context)
+        told, asked = words(decision, gettext), whom(decision.ask, gettext)
+        found.append(Foreseen(action=name, title=gettext(title), words=told, ask=asked, decision=decision))
+    return found

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter
 from sqlalchemy import func, select
 
 from cloister.hub.platform.accounts.links import first_link, invite, login_link
@@ -23,7 +22,7 @@ from cloister.hub.platform.accounts.people import add_person, roles_of, set_role
 from cloister.hub.platform.accounts.sessions import cookie_name, identify
 from cloister.hub.platform.accounts.tokens import make_token
 from cloister.hub.records.accounts import Person
-from cloister.hub.service import Card, Guide, Link, Service
+from cloister.hub.service import Card, Guide, Link, Service, routes_in
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -45,25 +44,6 @@ __all__ = [
 ]
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.platform.accounts import pages_account, pages_log_in, pages_people, pages_second_factor
-    from cloister.hub.web.routing import Pages
-
-    routes = Pages()
-    for each in (pages_log_in, pages_account, pages_second_factor, pages_people):
-        each.add(routes)
-    return routes.router
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.accounts import api
-    from cloister.hub.web.routing import Routes
-
-    routes = Routes()
-    api.add(routes)
-    return routes.router
-
-
 def _cards(_: Hub, db: Session, caller: Caller) -> list[Card]:
     """What an administrator does first, while nobody else is here."""
     if not caller.has("administrator") or (db.scalar(select(func.count()).select_from(Person)) or 0) > 1:
@@ -74,8 +54,8 @@ def _cards(_: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="accounts",
     title="People",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages", "pages_log_in", "pages_account", "pages_second_factor", "pages_people"),
+    api=routes_in(__name__, "api", "api"),
     cards=_cards,
     links=(
         Link(

@@ -10,25 +10,23 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Path, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.database import of_each
-from cloister.hub.description import example
+from cloister.hub.description import Limit, Taken, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import links, people, sessions, tokens
 from cloister.hub.platform.accounts.people import Row
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.people import folded, person_by_id
 from cloister.hub.web.forms import token_of
-from cloister.hub.web.routing import Routes
+from cloister.hub.web.routing import After, Routes
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 
-After = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$", description="The `next` of the page before.")]
-Limit = Annotated[int, Query(ge=1, le=200)]
 Search = Annotated[str, Query(max_length=200)]
 Id = Annotated[str, Path(max_length=64)]
 
@@ -38,16 +36,13 @@ def add(routes: Routes) -> None:
 
     @routes.get("/me", "public.read", "Get the caller", "Who you are signed in as, with roles and the token against forgery")
     def me(request: Request, caller: PersonDep) -> Me:
-        return Me(
-            id=caller.id,
-            email=caller.email,
-            name=caller.name,
-            institution=caller.institution,
+        return read_of(
+            Me,
+            caller,
             roles=sorted(caller.roles),
             projects=sorted(caller.projects),
             training=dict(caller.training),
             attributes=dict(caller.attributes),
-            via=caller.via,
             scopes=None if caller.scopes is None else sorted(caller.scopes),
             csrf=token_of(request) if caller.via == "session" else "",
         )
@@ -151,10 +146,6 @@ Line = Annotated[str, Field(max_length=200)]
 Short = Annotated[str, Field(max_length=60)]
 
 
-class _Taken(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
 class Me(BaseModel):
     """Who asks."""
 
@@ -171,7 +162,7 @@ class Me(BaseModel):
     csrf: str = Field(description="The X-CSRF-Token that a browser's session sends with what it writes; empty for a token.")
 
 
-class NewToken(_Taken):
+class NewToken(Taken):
     """A token to make."""
 
     model_config = example(name="a notebook", scopes=["question.ask", "release.see"], days=30)
@@ -181,7 +172,7 @@ class NewToken(_Taken):
     days: Annotated[int, Field(ge=1, le=3650)] | None = None
 
 
-class Renaming(_Taken):
+class Renaming(Taken):
     """Another name."""
 
     model_config = example(name="the nightly report")
@@ -236,19 +227,7 @@ class PersonOut(BaseModel):
     @classmethod
     def of(cls, row: Row) -> PersonOut:
         """From the database's row."""
-        person = row.person
-        return cls(
-            id=person.id,
-            email=person.email,
-            name=person.name,
-            institution=person.institution,
-            roles=list(row.roles),
-            training=person.training,
-            attributes=person.attributes,
-            blocked=person.blocked,
-            second_factor=person.totp is not None,
-            created=person.created,
-        )
+        return read_of(cls, row.person, roles=list(row.roles), second_factor=row.person.totp is not None)
 
 
 class People(BaseModel):
@@ -258,7 +237,7 @@ class People(BaseModel):
     next: str | None
 
 
-class Invitation(_Taken):
+class Invitation(Taken):
     """Somebody to invite."""
 
     model_config = example(email="ada@example.org", roles=["analyst"])
@@ -274,7 +253,7 @@ class Invited(BaseModel):
     link: str
 
 
-class Roles(_Taken):
+class Roles(Taken):
     """All roles that a person is to have."""
 
     model_config = example(roles=["analyst", "owner"])
@@ -282,7 +261,7 @@ class Roles(_Taken):
     roles: Annotated[list[Short], Field(max_length=20)]
 
 
-class Details(_Taken):
+class Details(Taken):
     """What policies ask for; what is left out stays as it is."""
 
     model_config = example(institution="North", training={"GCP": "2030-12-31"})

@@ -24,8 +24,11 @@ from cloister.hub.web.routing import Pages
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sqlalchemy.orm import Session
+
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.accounts import Person
 
 _PAGE = 50
 
@@ -71,12 +74,10 @@ def add(routes: Pages) -> None:
     def give(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         secret = ""
 
-        def act() -> None:
+        def act(db: Session, found: Person) -> None:
             nonlocal secret
-            with hub.database.begin() as db:
-                changed = people.set_roles(hub, db, caller, person_by_id(db, person), form.all("role"))
-                if changed and person == caller.id:
-                    secret = sessions.renew(hub, db, caller.session)
+            if people.set_roles(hub, db, caller, found, form.all("role")) and person == caller.id:
+                secret = sessions.renew(hub, db, caller.session)
 
         response = _done(request, hub, person, act, request_gettext(request)("The roles were saved."))
         if secret:
@@ -85,47 +86,28 @@ def add(routes: Pages) -> None:
 
     @routes.post("/people/{person}/details", "roles.give")
     def describe(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
-        def act() -> None:
-            training, attributes = _pairs(form.text("training")), _pairs(form.text("attributes"))
-            with hub.database.begin() as db:
-                people.describe(
-                    hub,
-                    db,
-                    caller,
-                    person_by_id(db, person),
-                    institution=form.text("institution"),
-                    training=training,
-                    attributes=attributes,
-                )
+        def act(db: Session, found: Person) -> None:
+            training, attributes, place = _pairs(form.text("training")), _pairs(form.text("attributes")), form.text("institution")
+            people.describe(hub, db, caller, found, institution=place, training=training, attributes=attributes)
 
         return _done(request, hub, person, act, request_gettext(request)("The details were saved."))
 
     @routes.post("/people/{person}/block", "people.block")
     def block(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
-        def act() -> None:
-            with hub.database.begin() as db:
-                people.block(hub, db, caller, person_by_id(db, person))
-
-        return _done(
-            request, hub, person, act, request_gettext(request)("The person is blocked: sessions and tokens have ended.")
-        )
+        said = request_gettext(request)("The person is blocked: sessions and tokens have ended.")
+        return _done(request, hub, person, lambda db, found: people.block(hub, db, caller, found), said)
 
     @routes.post("/people/{person}/unblock", "people.block")
     def unblock(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
-        def act() -> None:
-            with hub.database.begin() as db:
-                people.unblock(hub, db, caller, person_by_id(db, person))
-
-        return _done(request, hub, person, act, request_gettext(request)("The person may sign in again."))
+        said = request_gettext(request)("The person may sign in again.")
+        return _done(request, hub, person, lambda db, found: people.unblock(hub, db, caller, found), said)
 
     @routes.post("/people/{person}/second-factor", "people.block")
     def forget_factor(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
-        def act() -> None:
-            with hub.database.begin() as db:
-                found = person_by_id(db, person)
-                second_factor.remove(db, found)
-                sessions.end_all(db, found.id)
-                log_event(hub, db, caller, "second-factor.remove", found.id)
+        def act(db: Session, found: Person) -> None:
+            second_factor.remove(db, found)
+            sessions.end_all(db, found.id)
+            log_event(hub, db, caller, "second-factor.remove", found.id)
 
         return _done(request, hub, person, act, request_gettext(request)("Two-step verification is off."))
 
@@ -141,10 +123,11 @@ def add(routes: Pages) -> None:
         return render(request, "accounts/handover.html", link=link, email=found.email, kind="password", onward=onward)
 
 
-def _done(request: Request, hub: Hub, person: str, act: Callable[[], None], said: str) -> Response:
+def _done(request: Request, hub: Hub, person: str, act: Callable[[Session, Person], None], said: str) -> Response:
     """Do it and go back to the person's page, or show there what was wrong."""
     try:
-        act()
+        with hub.database.begin() as db:
+            act(db, person_by_id(db, person))
     except CloisterError as error:
         return again(request, "accounts/person.html", error, **_person(hub, person))
     return go(request, f"/people/{person}", said)

@@ -4,7 +4,7 @@ The ledger keeps all of it; here it is shown, and changed by acts that are check
 
 - `guidance.py`: what the numbers mean. `reading.py`: who sees what. `granted.py`: the
   shares of grants. `acts.py`: raising, allotting, asking.
-- `pages.py`, `api.py`, `cards.py`: the web.
+- `pages.py`, `api.py`: the web.
 
 What may not live here: a sum of charges of its own (the ledger's counts), a decision (`access`).
 """
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.platform.budgets.guidance import USUAL, Advice, advice, odds
-from cloister.hub.service import Card, Link, Service
+from cloister.hub.platform.budgets.reading import sees_budget
+from cloister.hub.service import Card, Link, Service, routes_in
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -41,25 +41,6 @@ register_actions(
 )
 
 
-def sees_budget(hub: Hub, db: Session, caller: Caller, population: str) -> bool:
-    """Whether somebody may know what is left of a population's budget."""
-    from cloister.hub.platform.budgets import reading
-
-    return reading.sees_budget(hub, db, caller, population)
-
-
-def _pages() -> APIRouter:
-    from cloister.hub.platform.budgets.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.budgets.api import api
-
-    return api()
-
-
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     from cloister.hub.platform.budgets.pages import cards
 
@@ -75,8 +56,8 @@ def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str
 SERVICE = Service(
     name="budgets",
     title="Budgets",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages", "pages"),
+    api=routes_in(__name__, "api", "api"),
     links=(
         Link(
             title="Budgets",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from fastapi import Path, Query
+from pydantic import BaseModel, Field
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.policy.strict import guarantee_text
-from cloister.hub.description import example
+from cloister.hub.description import READABLE, Limit, Taken, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.budgets import acts
 from cloister.hub.platform.budgets.granted import GrantedShare, granted_shares
@@ -27,21 +27,17 @@ from cloister.hub.platform.budgets.reading import (
     shares_of,
 )
 from cloister.hub.records.access import BudgetRequest
-from cloister.hub.web.routing import Routes
+from cloister.hub.web.routing import Number, Routes
 from cloister.ledger import Charge
-from cloister.printable import is_printable
 
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
-_Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
-_Limit = Annotated[int, Query(ge=1, le=200)]
 
 
-def api() -> APIRouter:
-    """The routes."""
-    routes = Routes()
+def add(routes: Routes) -> None:
+    """Add them."""
 
     @routes.get("/budgets", "budget.see", "List budgets", "The budgets that you may see, by name")
-    def listed(hub: HubDep, caller: PersonDep, after: Annotated[str, Query(max_length=200)] = "", limit: _Limit = 50) -> Balances:
+    def listed(hub: HubDep, caller: PersonDep, after: Annotated[str, Query(max_length=200)] = "", limit: Limit = 50) -> Balances:
         with hub.database.reading() as db:
             found = [each for each in balances(hub, db, caller) if each.population > after]
         more = found[limit - 1].population if len(found) > limit else None
@@ -53,7 +49,7 @@ def api() -> APIRouter:
 
     @routes.get("/budgets/{population}/charges", "budget.see", "List the charges of a budget", "The charges, the newest first")
     def charges(
-        hub: HubDep, caller: PersonDep, population: _Name, after: Annotated[int, Query(ge=0, le=2**53)] = 0, limit: _Limit = 50
+        hub: HubDep, caller: PersonDep, population: _Name, after: Annotated[int, Query(ge=0, le=2**53)] = 0, limit: Limit = 50
     ) -> Charges:
         """All of them for an owner; for others their own, and those of their projects."""
         with hub.database.reading() as db:
@@ -87,14 +83,12 @@ def api() -> APIRouter:
             return Requests(items=[_asked(row) for row in rows], next=None)
 
     @routes.post("/budget-requests/{number}/decide", "dataset.budget", "Decide a budget request", "The decided request")
-    def decide(hub: HubDep, caller: PersonDep, number: _Id, body: ShareDecision) -> Asked:
+    def decide(hub: HubDep, caller: PersonDep, number: Number, body: ShareDecision) -> Asked:
         return _asked(acts.decide_request(hub, caller, number, yes=body.grant, amount=body.amount, message=body.message))
 
     @routes.post("/budget-requests/{number}/withdraw", "budget.ask", "Withdraw your budget request", "The withdrawn request")
-    def withdraw(hub: HubDep, caller: PersonDep, number: _Id) -> Asked:
+    def withdraw(hub: HubDep, caller: PersonDep, number: Number) -> Asked:
         return _asked(acts.withdraw_request(hub, caller, number))
-
-    return routes.router
 
 
 def _balance(hub: HubDep, caller: PersonDep, population: str) -> BalanceOut:
@@ -110,21 +104,11 @@ def _asked(row: BudgetRequest) -> Asked:
     return Asked.model_validate(row, from_attributes=True)
 
 
-def _readable(text: str) -> str:
-    if not is_printable(text, lines=True):
-        raise ValueError("a character that cannot be seen")
-    return text
-
-
 Exact = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[0-9eE.+/-]+$", description="An exact number: 0.1, 1/3.")]
-Text = Annotated[str, Field(max_length=1000), AfterValidator(_readable)]
+Text = Annotated[str, Field(max_length=1000), READABLE]
 
 
-class _Taken(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Raising(_Taken):
+class Raising(Taken):
     """A larger budget: ε (or ρ), perhaps a larger δ, and why."""
 
     model_config = example(amount="2", why="a second wave of the study")
@@ -134,7 +118,7 @@ class Raising(_Taken):
     delta: Annotated[str, Field(max_length=60, pattern=r"^[0-9eE.+/-]*$")] = ""
 
 
-class Allotting(_Taken):
+class Allotting(Taken):
     """A share: whose (an e-mail address, or the name of a project), and how much in all."""
 
     model_config = example(who="ada@example.org", amount="0.5")
@@ -143,7 +127,7 @@ class Allotting(_Taken):
     amount: Exact
 
 
-class ShareWish(_Taken):
+class ShareWish(Taken):
     """A request for a share of so much in all."""
 
     model_config = example(amount="0.5", reason="the second half of the study")
@@ -153,7 +137,7 @@ class ShareWish(_Taken):
     project: Annotated[str, Field(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")] = ""
 
 
-class ShareDecision(_Taken):
+class ShareDecision(Taken):
     """The answer: yes (to so much, where it is another amount), or no with a reason."""
 
     model_config = example(grant=True, amount="0.25")
@@ -212,16 +196,8 @@ class GrantedOut(BaseModel):
     @classmethod
     def of(cls, share: GrantedShare) -> GrantedOut:
         """From the grant and the ledger."""
-        return cls(
-            grant=share.grant,
-            data_set=share.data_set,
-            role=share.role,
-            who=share.who,
-            share=guarantee_text(share.share),
-            drawn=None if share.drawn is None else guarantee_text(share.drawn),
-            state=share.state,
-            ends=share.ends,
-        )
+        drawn = None if share.drawn is None else guarantee_text(share.drawn)
+        return read_of(cls, share, share=guarantee_text(share.share), drawn=drawn)
 
 
 class BalanceOut(BaseModel):
@@ -243,14 +219,12 @@ class BalanceOut(BaseModel):
     @classmethod
     def of(cls, balance: Balance, shares: list[Share] | None = None, granted: list[GrantedShare] | None = None) -> BalanceOut:
         """From the ledger's."""
-        return cls(
-            population=balance.population,
-            title=balance.title,
+        return read_of(
+            cls,
+            balance,
             total=guarantee_text(balance.total),
             spent=guarantee_text(balance.spent),
             remaining=guarantee_text(balance.left),
-            frozen=balance.frozen,
-            unbounded=balance.unbounded,
             mine=None if balance.mine is None else ShareOut.of(balance.mine, frozen=balance.frozen),
             shares=[ShareOut.of(each, frozen=balance.frozen) for each in shares or []],
             granted=[GrantedOut.of(each) for each in granted or []],
@@ -278,15 +252,7 @@ class ChargeOut(BaseModel):
     @classmethod
     def of(cls, charge: Charge) -> ChargeOut:
         """From the ledger's."""
-        return cls(
-            id=charge.id,
-            who=charge.who,
-            what=charge.what,
-            when=charge.when,
-            cost=None if charge.cost is None else guarantee_text(charge.cost),
-            state=charge.state,
-            purpose=charge.purpose,
-        )
+        return read_of(cls, charge, cost=None if charge.cost is None else guarantee_text(charge.cost))
 
 
 class Charges(BaseModel):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
@@ -48,7 +48,7 @@ from cloister.hub.web.formats import figures
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Pages
+from cloister.hub.web.routing import Number, Pages
 from cloister.ledger import Charge
 from cloister.privacy import ZCDP
 from cloister.privacy.rational import text_of
@@ -65,14 +65,12 @@ if TYPE_CHECKING:
 
 NAME = r"^[^\x00-\x1f]+$"
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
-_Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _After = Annotated[int, Query(ge=0, le=2**53)]
 _PAGE = 50
 
 
-def pages() -> APIRouter:
-    """The routes."""
-    routes = Pages()
+def add(routes: Pages) -> None:
+    """Add them."""
 
     @routes.get("/budgets", "budget.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
@@ -136,7 +134,7 @@ def pages() -> APIRouter:
         return _done(request, hub, caller, population, form, act, said)
 
     @routes.post("/budgets/{population}/requests/{number}/decide", "dataset.budget")
-    def decide(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: _Id, form: FormDep) -> Response:
+    def decide(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: Number, form: FormDep) -> Response:
         """Answer a request."""
         yes = form.text("decision") == "grant"
         _ = request_gettext(request)
@@ -149,12 +147,10 @@ def pages() -> APIRouter:
         return _done(request, hub, caller, population, form, act, said)
 
     @routes.post("/budgets/{population}/requests/{number}/withdraw", "budget.ask")
-    def withdraw(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: _Id, form: FormDep) -> Response:
+    def withdraw(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: Number, form: FormDep) -> Response:
         """Take a request back."""
         said = request_gettext(request)("The request was withdrawn.")
         return _done(request, hub, caller, population, form, partial(acts.withdraw_request, hub, caller, number), said)
-
-    return routes.router
 
 
 def _done(
@@ -167,7 +163,7 @@ def _done(
         if problem.status == 404:
             raise
         values = _one(request, hub, caller, population, dict(form), 0) | {"problem": problem}
-        return render(request, "budgets/budget.html", status=problem.status, **values)
+        return render(request, "budgets/budget.html", **values)
     return go(request, f"/budgets/{quote(population, safe='')}", said)
 
 

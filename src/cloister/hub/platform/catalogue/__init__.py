@@ -1,13 +1,13 @@
 """The catalogue: populations, data sets and their versions; how they come in, what is public of them, how they go.
 
 - `arrivals.py`: uploads and connections, and what is kept of them until they are registered.
-- `typed.py`, `names.py`: what an owner says. `filling.py`: what fills it in, from names, codebooks and other declarations.
+- `typed.py`, `metadata.py`: what an owner says. `filling.py`: what fills it in, from names, codebooks and other declarations.
   `trial.py`, `cleaning.py`: what of an upload does not fit that, and how its cells are to be read.
 - `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they
   are.
-- `joint.py`: data sets whose rows are at several sites. `pooled.py`: data sets that are made of others, of several owners.
+- `joint.py`: data sets whose rows are at several sites. `sources.py`: those that are made of others, of several owners, too.
   `masked.py`: those of masked cells, whose keys a key holder has.
-- `windows.py`, `series.py`: a data set that grows, cut into windows of time.
+- `windows.py`: a data set that grows, cut into windows of time.
 - `managing.py`, `retention.py`, `shared.py`: what becomes of them. `live.py`: the session that questions go through.
 - `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.platform.catalogue.cards import cards
 from cloister.hub.platform.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
 from cloister.hub.platform.catalogue.live import live_of, sweep_scratch
 from cloister.hub.platform.catalogue.masked import (
@@ -33,20 +32,21 @@ from cloister.hub.platform.catalogue.masked import (
     masked_versions,
     sweep_masked,
 )
-from cloister.hub.platform.catalogue.names import plain_word
-from cloister.hub.platform.catalogue.pooled import PooledRows
+from cloister.hub.platform.catalogue.metadata import plain_word
 from cloister.hub.platform.catalogue.reading import money_of, owned, populations_of, search, seen
 from cloister.hub.platform.catalogue.registering import Wanted, made_of, register
 from cloister.hub.platform.catalogue.remote import legible
 from cloister.hub.platform.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
-from cloister.hub.platform.catalogue.series import window_with
-from cloister.hub.platform.catalogue.sources import source_of
+from cloister.hub.platform.catalogue.shared import others_of
+from cloister.hub.platform.catalogue.sources import PooledRows, source_of
 from cloister.hub.platform.catalogue.versions import add_masked, add_rows
-from cloister.hub.service import Guide, Link, Service
+from cloister.hub.platform.catalogue.windows import window_with
+from cloister.hub.service import Card, Guide, Link, Service, routes_in
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
+    from sqlalchemy.orm import Session as Db
 
+    from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
 __all__ = [
@@ -87,24 +87,26 @@ __all__ = [
 ]
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.platform.catalogue import pages, pages_owner, pages_register, pages_upload
-    from cloister.hub.web.routing import Pages
-
-    routes = Pages()
-    for each in (pages, pages_owner, pages_register, pages_upload):
-        each.add(routes)
-    return routes.router
+_SHOWN = 6
 
 
-def _api() -> APIRouter:
-    from cloister.hub.platform.catalogue import api, api_owner, api_upload
-    from cloister.hub.web.routing import Routes
-
-    routes = Routes()
-    for each in (api_upload, api, api_owner):
-        each.add(routes)
-    return routes.router
+def _cards(hub: Hub, db: Db, caller: Caller) -> list[Card]:
+    """For owners their own data sets; for anyone who asks, what they may ask."""
+    found: list[Card] = []
+    broken = live_of(hub).closed_for
+    if caller.has("owner"):
+        own, _ = search(hub, db, caller, mine=True, limit=_SHOWN)
+        items = [
+            (each.row, f"/datasets/{each.row.name}/manage", each.row.name in broken, others_of(db, each.row) is not None)
+            for each in own
+        ]
+        found.append(Card(template="catalogue/card.html", values={"which": "own", "items": items}, order=10))
+    if caller.has("analyst", "owner"):
+        everything, _ = search(hub, db, caller, limit=200)
+        open_to = [each for each in everything if each.may_ask and not each.mine][:_SHOWN]
+        items = [(each.row, f"/datasets/{each.row.name}", False, False) for each in open_to]
+        found.append(Card(template="catalogue/card.html", values={"which": "open", "items": items}, order=20))
+    return found
 
 
 def _opened(hub: Hub) -> None:
@@ -126,8 +128,8 @@ def _closed(hub: Hub) -> None:
 SERVICE = Service(
     name="catalogue",
     title="Data",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages", "pages", "pages_owner", "pages_register", "pages_upload"),
+    api=routes_in(__name__, "api", "api"),
     jobs=(EXPIRE,),
     links=(
         Link(
@@ -153,7 +155,7 @@ SERVICE = Service(
         Guide(title="Register a data set", path="/register", group="data", help="how-to/share-a-data-set"),
         Guide(title="Declare the table", path="/register/*", group="data", help="how-to/declare-a-table"),
     ),
-    cards=cards,
+    cards=_cards,
     opened=_opened,
     closed=_closed,
 )

@@ -1,25 +1,49 @@
-"""The API of the catalogue: find data sets, register one, describe it; populations."""
+"""The API of the catalogue: find data sets, register one, describe it; populations; who looks after a data set; uploads.
+
+A file is the body of its request, read as it comes; what arrived whole waits for a day to be registered.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
+from cloister.hub.description import Limit
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import managing, reading
+from cloister.hub.platform.catalogue.arrivals import arrivals_of, connected, discard, kept, kind_of, received
 from cloister.hub.platform.catalogue.metadata import from_outside
 from cloister.hub.platform.catalogue.registering import Wanted, registered
-from cloister.hub.platform.catalogue.shapes import Changes, DataSetOut, DataSets, NewDataSet, PopulationOut, Populations
+from cloister.hub.platform.catalogue.shapes import (
+    AsRead,
+    Changes,
+    Connection,
+    DataSetOut,
+    DataSets,
+    NewDataSet,
+    NewVersion,
+    NewWindow,
+    PopulationOut,
+    Populations,
+    UploadOut,
+    Uploads,
+    VersionOut,
+    Versions,
+)
+from cloister.hub.platform.catalogue.versions import add_version, add_window
 from cloister.hub.platform.catalogue.windows import check_cut, in_window
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import parts_of, told_parts
-from cloister.hub.web.routing import Routes
+from cloister.hub.storage import Reading, missing_in
+from cloister.hub.web.routing import Number, Routes
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -28,16 +52,39 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 DataSetName = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
+_Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 _Search = Annotated[str, Query(max_length=200)]
-_Limit = Annotated[int, Query(ge=1, le=200)]
+_Sheet = Annotated[
+    str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Of a workbook: the sheet that holds the table.")
+]
+_Lines = Annotated[int, Query(ge=1, le=2, description="How many lines name the columns.")]
+_Numbers = Annotated[
+    Literal["", "comma", "point"], Query(description="How numbers are written: comma, 1.234,5; point, 1,234.5; otherwise 1234.5.")
+]
+_Dates = Annotated[Literal["", "dmy", "mdy", "ymd"], Query(description="The order of day, month and year; otherwise 2026-03-31.")]
+_Pivot = Annotated[
+    int | None, Query(ge=0, le=99, description="The last year of two digits that is of the 2000s; without it, years have four.")
+]
+_Missing = Annotated[str, Query(max_length=2000, pattern=r"^[^\x00]*$", description="What stands for a missing value: NA, -99")]
+_Short = Annotated[bool, Query(description="Whether lines may end early, or go on with empty fields.")]
+_BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"text/csv": _BINARY, "application/vnd.apache.parquet": _BINARY}}
+}
 
 
 def add(routes: Routes) -> None:
     """Add them."""
+    _uploads(routes)
+    _catalogue(routes)
+    _looked_after(routes)
+
+
+def _catalogue(routes: Routes) -> None:
 
     @routes.get("/datasets", "dataset.see", "List data sets", "The data sets")
     def catalogue(
-        hub: HubDep, caller: PersonDep, search: _Search = "", mine: bool = False, after: _Search = "", limit: _Limit = 50
+        hub: HubDep, caller: PersonDep, search: _Search = "", mine: bool = False, after: _Search = "", limit: Limit = 50
     ) -> DataSets:
         """Those that the caller may see, by name."""
         with hub.database.reading() as db:
@@ -101,11 +148,10 @@ def add(routes: Routes) -> None:
 
 def shown(hub: Hub, db: Db, caller: Caller, row: DataSet) -> DataSetOut:
     """A data set as the caller may see it."""
-    entry = reading.entry_of(hub, db, caller, row)
+    eyes = reading.Eyes(hub, db, caller)
     owner = names_of(db, [row.owner]).get(row.owner, "")
-    spending = reading.may_see_budget(hub, db, caller, row)
-    members = reading.unit_of(db, row.population)
-    return DataSetOut.of(entry, owner, reading.money_of(hub, row.population), members=members, spending=spending)
+    members, spending = reading.unit_of(db, row.population), eyes.may("budget.see", row)
+    return DataSetOut.of(eyes.entry(row), owner, reading.money_of(hub, row.population), members=members, spending=spending)
 
 
 def _policies(
@@ -158,3 +204,138 @@ def _wanted(body: NewDataSet, metadata: Mapping[str, Any]) -> Wanted:
         metadata=metadata,
         provider=body.provider,
     )
+
+
+def _looked_after(routes: Routes) -> None:
+
+    @routes.get(
+        "/datasets/{name}/versions", "dataset.version", "List the versions of a data set", "The versions, the newest first"
+    )
+    def versions(hub: HubDep, caller: PersonDep, name: DataSetName) -> Versions:
+        """For those who may add one, the newest first."""
+        with hub.database.reading() as db:
+            row = reading.seen(hub, db, caller, name, "dataset.version")
+            return Versions(items=[VersionOut.of(each) for each in managing.versions_of(db, row)])
+
+    @routes.post("/datasets/{name}/versions", "dataset.version", "Add a version to a data set", "The version", status_code=201)
+    def add(hub: HubDep, caller: PersonDep, name: DataSetName, body: NewVersion) -> VersionOut:
+        """Other rows under the same declaration and the same budget; questions read them at once."""
+        with hub.database.reading() as db:
+            data_set = reading.seen(hub, db, caller, name, "dataset.version").id
+        number = add_version(hub, caller, data_set, body.upload, others=body.windows == "all")
+        with hub.database.reading() as db:
+            row = db.get_one(DataSet, data_set)
+            return VersionOut.of(next(each for each in managing.versions_of(db, row) if each.number == number))
+
+    @routes.get(
+        "/datasets/{name}/reading",
+        "dataset.manage",
+        "Get the import report of a data set",
+        "Exact numbers of dropped lines, NULL values and clamped values",
+    )
+    def read(hub: HubDep, caller: PersonDep, name: DataSetName) -> AsRead:
+        """How many lines were no rows, and how many values of each column became none or were moved to a bound: exact numbers,
+        for the owner alone."""
+        row, report = managing.preparation_report(hub, caller, name)
+        return AsRead.of(row.version, report)
+
+    @routes.delete(
+        "/datasets/{name}/versions/{number}",
+        "dataset.manage",
+        "Delete a version of a data set",
+        "The version is deleted",
+        status_code=204,
+    )
+    def destroy(hub: HubDep, caller: PersonDep, name: DataSetName, number: _Number) -> Response:
+        """Its key first, then its file. Not the one that questions read."""
+        with hub.database.reading() as db:
+            data_set = reading.owned(hub, db, caller, name).id
+        managing.destroy_old(hub, caller, data_set, number)
+        return Response(status_code=204)
+
+    @routes.post(
+        "/datasets/{name}/windows",
+        "dataset.register",
+        "Add a window to a data set",
+        "The data set of the window",
+        status_code=201,
+    )
+    def window(hub: HubDep, caller: PersonDep, name: DataSetName, body: NewWindow) -> DataSetOut:
+        """A data set of its own, with a population and a budget of its own, declared as this one."""
+        with hub.database.reading() as db:
+            data_set = reading.owned(hub, db, caller, name).id
+        made = add_window(hub, caller, data_set, body.upload or "", body.window)
+        with hub.database.reading() as db:
+            return shown(hub, db, caller, db.get_one(DataSet, made.id))
+
+    @routes.post("/datasets/{name}/close", "dataset.manage", "Close a data set", "The closed data set")
+    def close(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
+        """Nobody can ask any more; everything stays."""
+        with hub.database.begin() as db:
+            row = reading.owned(hub, db, caller, name)
+            managing.close(hub, db, caller, row)
+            return shown(hub, db, caller, row)
+
+    @routes.post("/datasets/{name}/open", "dataset.manage", "Reopen a data set", "The open data set")
+    def reopen(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
+        """Those can ask again who may."""
+        with hub.database.begin() as db:
+            row = reading.owned(hub, db, caller, name)
+            managing.reopen(hub, db, caller, row)
+            return shown(hub, db, caller, row)
+
+    @routes.delete("/datasets/{name}", "dataset.delete", "Delete a data set", "The data set is deleted", status_code=204)
+    def remove(hub: HubDep, caller: PersonDep, name: DataSetName) -> Response:
+        """Its keys first, then its files. What its population has spent stays."""
+        with hub.database.reading() as db:
+            reading.owned(hub, db, caller, name, "dataset.delete")
+        managing.delete(hub, caller, name, name)
+        return Response(status_code=204)
+
+
+def _uploads(routes: Routes) -> None:
+
+    async def taken(
+        request: Request,
+        hub: HubDep,
+        caller: PersonDep,
+        sheet: _Sheet = "",
+        lines: _Lines = 1,
+        numbers: _Numbers = "",
+        dates: _Dates = "",
+        pivot: _Pivot = None,
+        missing: _Missing = "",
+        short: _Short = False,
+    ) -> UploadOut:
+        """The body is the file; Content-Type says what it is. The whole of it is kept, or nothing."""
+        named = missing_in(missing)
+        how = Reading(sheet=sheet, lines=lines, numbers=numbers, dates=dates, pivot=pivot, missing=named, short=short)
+        upload = await received(hub, kind_of(request.headers.get("content-type", "")), request.stream(), how)
+        return UploadOut.of(await run_in_threadpool(lambda: kept(hub, caller, upload, how=how)))
+
+    for name, way in (("upload_post", routes.post), ("upload_put", routes.put)):
+        given = "The upload, which waits to be registered"
+        way("/uploads", "dataset.version", "Upload a file", given, status_code=201, openapi_extra=_BODY, operation_id=name)(taken)
+
+    @routes.get("/uploads", "dataset.version", "List uploads", "The uploads that are not registered yet")
+    def waiting(hub: HubDep, caller: PersonDep) -> Uploads:
+        """One's own uploads and connections, the newest first."""
+        with hub.database.reading() as db:
+            return Uploads(items=[UploadOut.of(row) for row in arrivals_of(db, caller)])
+
+    @routes.post(
+        "/connections",
+        "dataset.register",
+        "Connect a table of a database",
+        "The connection, which waits to be registered as an upload does",
+        status_code=201,
+    )
+    def connect(hub: HubDep, caller: PersonDep, body: Connection) -> UploadOut:
+        """A table of a PostgreSQL or Spark Connect server that the hub's settings allow; it waits like an upload."""
+        return UploadOut.of(connected(hub, caller, body.address))
+
+    @routes.delete("/uploads/{number}", "dataset.version", "Delete an upload", "The upload is deleted", status_code=204)
+    def drop(hub: HubDep, caller: PersonDep, number: Number) -> Response:
+        """Nothing of it stays."""
+        discard(hub, caller, number)
+        return Response(status_code=204)

@@ -142,9 +142,3 @@ def coordinators_of(hub: Hub) -> Coordinators:
     """The coordinators of this process."""
     found: Coordinators | None = hub.parts.get(SITES)
     return hub.parts.setdefault(SITES, Coordinators(hub)) if found is None else found
-
-
-def source_at_sites(hub: Hub, row: DataSet, version: DataSetVersion) -> Source:
-    """The rows of such a version."""
-    joined = joined_in(hub, version)
-    return joined.source(hub, row.declaration, coordinators_of(hub).of(joined.signed))

@@ -19,8 +19,7 @@ from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.joint import SITES, check_sites, joined_in
 from cloister.hub.platform.catalogue.live import live_of
 from cloister.hub.platform.catalogue.masked import sweep_masked
-from cloister.hub.platform.catalogue.metadata import metadata_of, provider_of
-from cloister.hub.platform.catalogue.names import checked_text
+from cloister.hub.platform.catalogue.metadata import checked_text, metadata_of, provider_of
 from cloister.hub.platform.catalogue.registering import LISTED, listing
 from cloister.hub.platform.catalogue.sources import source_of, table_store_of
 from cloister.hub.platform.trail import write

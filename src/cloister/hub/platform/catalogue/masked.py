@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.hub import Hub
-    from cloister.tables.sourcing.sources import Source
 
 MASKED = "masked"
 """The kind of such a version, as it is stored; the folder, and the key of the lines of a process."""
@@ -174,12 +173,6 @@ def lines_of(hub: Hub) -> Lines:
     """The mailboxes of this process."""
     found: Lines | None = hub.parts.get(MASKED)
     return hub.parts.setdefault(MASKED, Lines(hub)) if found is None else found
-
-
-def masked_source(hub: Hub, version: DataSetVersion) -> Source:
-    """The cells of a version."""
-    masked = masked_in(hub, version)
-    return masked.source(hub, line_of(hub, masked))
 
 
 def _settled(hub: Hub, db: Db, data_set: str) -> list[DataSetVersion]:

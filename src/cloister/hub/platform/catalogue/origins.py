@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.platform.catalogue.series import apart, populations_ever
+from cloister.hub.platform.catalogue.windows import apart, populations_ever
 from cloister.hub.platform.trail import raise_alert
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.session.state.lineage import SharedRows, identity_digest, marks_of

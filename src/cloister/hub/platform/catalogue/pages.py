@@ -13,8 +13,7 @@ from cloister.hub.guidance import guidance
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.managing import now_version
-from cloister.hub.platform.catalogue.series import window_with, windows_of
-from cloister.hub.platform.catalogue.windows import in_all
+from cloister.hub.platform.catalogue.windows import in_all, window_with, windows_of
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import labels_in, parts_of
 from cloister.hub.web.render import render
@@ -48,10 +47,11 @@ def add(routes: Pages) -> None:
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         with hub.database.reading() as db:
             row = reading.seen(hub, db, caller, name)
-            entry = reading.entry_of(hub, db, caller, row)
+            eyes = reading.Eyes(hub, db, caller)
+            entry = eyes.entry(row)
             owner = names_of(db, [row.owner]).get(row.owner, "")
-            shows = reading.may_see_budget(hub, db, caller, row)
-            windows = [each for each in windows_of(db, row) if reading.visible(hub, db, caller, each)]
+            shows = eyes.may("budget.see", row)
+            windows = [each for each in windows_of(db, row) if eyes.may("dataset.see", each)]
             unit = reading.unit_of(db, row.population)
             version = now_version(db, row)
         settings = hub.settings

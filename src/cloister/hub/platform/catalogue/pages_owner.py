@@ -20,11 +20,10 @@ from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.filling import declared_by, filled
 from cloister.hub.platform.catalogue.live import live_of
 from cloister.hub.platform.catalogue.pages import Name
-from cloister.hub.platform.catalogue.redeclaring import opened_again, redeclare, was_charged
-from cloister.hub.platform.catalogue.series import next_window, windows_of
 from cloister.hub.platform.catalogue.shared import others_of
 from cloister.hub.platform.catalogue.typed import KINDS, WideFormDep, declaration_typed, keep, policy_typed, typed_of
-from cloister.hub.platform.catalogue.windows import column_of
+from cloister.hub.platform.catalogue.versions import opened_again, redeclare, was_charged
+from cloister.hub.platform.catalogue.windows import column_of, next_window, windows_of
 from cloister.hub.problems import Conflict, Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from fastapi import Path, Request
+from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -32,14 +32,13 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep, check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Pages, attachment
+from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.tables.declaring.draft import declaration_text, of_declaration
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _ROWS = 10
 _LARGEST_CODEBOOK = 2**26
 _HELD = {int: "integer", bool: "boolean"}
@@ -59,11 +58,11 @@ def add(routes: Pages) -> None:
         return go(request, f"/register/{arrival.id}")
 
     @routes.get("/register/{number}", "dataset.register")
-    def declare(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+    def declare(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         return declare_page(request, hub, caller, _own(hub, caller, number))
 
     @routes.post("/register/{number}", "dataset.register", own_check=True)
-    def declared(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: WideFormDep) -> Response:
+    def declared(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: WideFormDep) -> Response:
         arrival = _saved(hub, caller, number, form)
         if form.text("fill"):
             return _filled(request, hub, caller, arrival, form)
@@ -73,7 +72,7 @@ def add(routes: Pages) -> None:
         return go(request, f"/register/{number}/review")
 
     @routes.post("/register/{number}/rows", "dataset.register", own_check=True)
-    def rows(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: WideFormDep) -> Response:
+    def rows(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: WideFormDep) -> Response:
         arrival = _saved(hub, caller, number, form)
         try:
             header = look(hub, caller, arrival, _ROWS)
@@ -82,11 +81,11 @@ def add(routes: Pages) -> None:
         return declare_page(request, hub, caller, arrival, header=header)
 
     @routes.get("/register/{number}/review", "dataset.register")
-    def review(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+    def review(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         return _with_declared(request, hub, caller, number, partial(_review_page, request, hub, caller))
 
     @routes.post("/register/{number}/trial", "dataset.register", own_check=True)
-    def read_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: WideFormDep) -> Response:
+    def read_it(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: WideFormDep) -> Response:
         def read(arrival: Arrival, wanted: Wanted) -> Response:
             cells = cells_typed(form, len(arrival.columns)) if form.text("cells") else None
             try:
@@ -100,11 +99,11 @@ def add(routes: Pages) -> None:
         return _with_declared(request, hub, caller, number, read)
 
     @routes.get("/register/{number}/trial", "dataset.register")
-    def trial(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+    def trial(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         return _with_declared(request, hub, caller, number, partial(_trial_page, request, hub, caller))
 
     @routes.post("/register/{number}/open", "dataset.register")
-    def open_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
+    def open_it(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         def opened(arrival: Arrival, wanted: Wanted) -> Response:
             name = registered(hub, caller, number, wanted).name
             return go(request, f"/datasets/{name}/manage", request_gettext(request)("%(name)s is open.", name=name))
@@ -112,12 +111,12 @@ def add(routes: Pages) -> None:
         return _with_declared(request, hub, caller, number, opened)
 
     @routes.post("/register/{number}/discard", "dataset.register")
-    def forget(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
+    def forget(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         discard(hub, caller, number)
         return go(request, "/register", request_gettext(request)("It is gone, and nothing of it was kept."))
 
     @routes.post("/uploads/codebooks/{number}", "dataset.register", own_check=True)
-    async def codebook(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+    async def codebook(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         try:
             form = FileForm(request.headers.get("content-type", ""), request.stream())
             fields = await form.head()
@@ -134,7 +133,7 @@ def add(routes: Pages) -> None:
         return await run_in_threadpool(lambda: _filled_from(request, hub, caller, number, form.file_name, bytes(content)))
 
     @routes.get("/register/{number}/declaration.toml", "dataset.register")
-    def typed(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+    def typed(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         arrival = _own(hub, caller, number)
         columns = columns_of(arrival)
         typed = typed_so_far(arrival, columns, request_gettext(request))

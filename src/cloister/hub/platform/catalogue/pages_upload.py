@@ -21,9 +21,8 @@ from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.arrivals import arrivals_of, discard, kept, kind_of, received
 from cloister.hub.platform.catalogue.cleaning import reading_of
 from cloister.hub.platform.catalogue.pages import Name
-from cloister.hub.platform.catalogue.series import next_window, windows_of
 from cloister.hub.platform.catalogue.versions import add_version, add_window, check_open
-from cloister.hub.platform.catalogue.windows import column_of
+from cloister.hub.platform.catalogue.windows import column_of, next_window, windows_of
 from cloister.hub.problems import problem_of
 from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.settings import listed

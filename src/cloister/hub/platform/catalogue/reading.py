@@ -78,11 +78,6 @@ class Eyes:
         return Entry(row=row, mine=row.owner == self._id, may_ask=asks, policy=policy_of(row))
 
 
-def entry_of(hub: Hub, db: Db, caller: Caller, row: DataSet) -> Entry:
-    """What a caller may do with it."""
-    return Eyes(hub, db, caller).entry(row)
-
-
 def search(
     hub: Hub, db: Db, caller: Caller, *, text: str = "", mine: bool = False, after: str = "", limit: int = 50
 ) -> tuple[list[Entry], bool]:
@@ -100,11 +95,6 @@ def search(
             if len(found) > limit:
                 return found[:limit], True
     return found, False
-
-
-def visible(hub: Hub, db: Db, caller: Caller, row: DataSet) -> bool:
-    """Whether a caller may know of it."""
-    return Eyes(hub, db, caller).may("dataset.see", row)
 
 
 def seen(hub: Hub, db: Db, caller: Caller, name: str, action: str = "dataset.see") -> DataSet:
@@ -140,11 +130,6 @@ def money_of(hub: Hub, population: str | None) -> Money | None:
         )
     except CloisterError:
         return None
-
-
-def may_see_budget(hub: Hub, db: Db, caller: Caller, row: DataSet) -> bool:
-    """Whether somebody may see what is spent of it."""
-    return Eyes(hub, db, caller).may("budget.see", row)
 
 
 def policy_of(row: DataSet) -> Policy:

@@ -25,12 +25,11 @@ from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.catalogue.arrivals import connected, discard, kept, sent
-from cloister.hub.platform.catalogue.metadata import metadata_of, provider_of
-from cloister.hub.platform.catalogue.names import checked_text, plain_word
+from cloister.hub.platform.catalogue.metadata import checked_text, metadata_of, plain_word, provider_of
 from cloister.hub.platform.catalogue.origins import check_origin, not_told, noticed, whole_of
 from cloister.hub.platform.catalogue.row_sources import RowSource, UploadedRows
-from cloister.hub.platform.catalogue.series import check_series, lock_series
 from cloister.hub.platform.catalogue.sources import source_of
+from cloister.hub.platform.catalogue.windows import check_series, lock_series
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant

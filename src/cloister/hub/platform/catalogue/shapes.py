@@ -6,10 +6,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from cloister.hub.decisions.policy.strict import guarantee_text
-from cloister.hub.description import example
+from cloister.hub.description import Taken, example, read_of
 from cloister.hub.guidance import budget_of
 from cloister.hub.records.policies import parts_of, told_parts
 from cloister.privacy import Guarantee
@@ -29,11 +29,7 @@ Number = Annotated[str, Field(max_length=400, pattern=_Plain)] | Annotated[int, 
 Kind = Literal["integer", "real", "category", "date", "moment", "boolean", "text", "identifier", "place"]
 
 
-class _Taken(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class BudgetIn(_Taken):
+class BudgetIn(Taken):
     """ε, or ε and δ, or ρ."""
 
     epsilon: Exact = ""
@@ -45,7 +41,7 @@ class BudgetIn(_Taken):
         return budget_of(self.epsilon, self.delta, self.rho)
 
 
-class ColumnIn(_Taken):
+class ColumnIn(Taken):
     """What one column may hold, and where its bounds come from."""
 
     kind: Kind
@@ -74,7 +70,7 @@ class ColumnIn(_Taken):
         return {name: value for name, value in told.items() if value is not None}
 
 
-class NewDataSet(_Taken):
+class NewDataSet(Taken):
     """A data set to make of an upload or a connection."""
 
     model_config = example(
@@ -94,7 +90,7 @@ class NewDataSet(_Taken):
     title: Line
     about: Text = ""
     public: bool = False
-    columns: Annotated[dict[Line, ColumnIn], Field(max_length=1000)] = {}
+    columns: dict[Line, ColumnIn] = Field(default={}, max_length=1000)
     unit: Line | None = None
     max_rows: Count | None = None
     through: Line | None = None
@@ -114,8 +110,8 @@ class NewDataSet(_Taken):
             "several events of theirs."
         ),
     ] = False
-    policy: dict[str, Any] = {}
-    column_policies: Annotated[dict[Line, dict[str, Any]], Field(max_length=1000)] = {}
+    policy: dict[str, Any] = Field(default={})
+    column_policies: dict[Line, dict[str, Any]] = Field(default={}, max_length=1000)
     every: Literal["", "year", "quarter", "month"] = ""
     window: Annotated[str, Field(max_length=10)] = ""
     date_column: Annotated[
@@ -139,7 +135,7 @@ class NewDataSet(_Taken):
         }
 
 
-class Changes(_Taken):
+class Changes(Taken):
     """What to change; what is left out stays."""
 
     model_config = example(title="People of the town", policy={"purposes": ["research"], "retention": "2030-12-31"})
@@ -152,7 +148,7 @@ class Changes(_Taken):
     column_policies: Annotated[dict[Line, dict[str, Any]], Field(max_length=1000)] | None = None
 
 
-class NewVersion(_Taken):
+class NewVersion(Taken):
     """An upload that becomes the next version; with `windows: all`, of every open window of a data set that is cut by a date
     column."""
 
@@ -162,7 +158,7 @@ class NewVersion(_Taken):
     windows: Literal["this", "all"] = "this"
 
 
-class NewWindow(_Taken):
+class NewWindow(Taken):
     """An upload that becomes the data set of another window; without a name, of the following one. Where windows are cut by a
     date column the upload may be left out: the window is served from the rows that this one is."""
 
@@ -172,7 +168,7 @@ class NewWindow(_Taken):
     window: Annotated[str, Field(max_length=10)] = ""
 
 
-class Connection(_Taken):
+class Connection(Taken):
     """A table of a PostgreSQL database, or of a Spark that is reached over Spark Connect."""
 
     model_config = example(address="postgresql://reader:secret@db.example.org/town::people")
@@ -195,8 +191,7 @@ class UploadOut(BaseModel):
     def of(cls, row: Arrival) -> UploadOut:
         """From the database's row."""
         columns = [{"name": name, "kind": kind, "suggested": suggested} for name, kind, suggested in row.columns]
-        told = {name: getattr(row, name) for name in ("id", "kind", "shown", "digest", "length", "created")}
-        return cls(columns=columns, **told)
+        return read_of(cls, row, columns=columns)
 
 
 class Uploads(BaseModel):
@@ -238,15 +233,14 @@ class DataSetOut(BaseModel):
         """As the caller may see it."""
         row: DataSet = entry.row
         parts = told_parts(parts_of(row))
-        same = ("id", "name", "title", "about", "institution", "public", "state", "version", "population", "created", "changed")
-        return cls(
-            **{name: getattr(row, name) for name in same},
+        return read_of(
+            cls,
+            row,
             owner=owner,
             members=members,
             budget=None if money is None else guarantee_text(money.total),
             spent=guarantee_text(money.spent) if money is not None and spending else None,
             unbounded=money is not None and money.unbounded,
-            declaration=row.declaration,
             policy=parts["policy"],
             column_policies=parts["columns"],
             window={name: row.window[name] for name in ("every", "window", "of", "column") if name in row.window},
@@ -339,11 +333,9 @@ class PopulationOut(BaseModel):
     @classmethod
     def of(cls, row: Population, tables: list[DataSet], money: Money | None) -> PopulationOut:
         """With its tables and its budget."""
-        return cls(
-            name=row.name,
-            unit=row.unit,
-            about=row.about,
-            people=row.people,
+        return read_of(
+            cls,
+            row,
             data_sets=[each.name for each in tables],
             budget=None if money is None else guarantee_text(money.total),
             spent=None if money is None else guarantee_text(money.spent),

@@ -1,19 +1,29 @@
-"""Where the rows of a version are: a stored file, a connected database, sites, masked cells, or other data sets of this hub."""
+"""Where the rows of a version are: a stored file, a connected database, sites, masked cells, or other data sets of this hub.
+
+Of data sets that are made of others, each with an owner and a population of its own, and asked as one: whoever makes one reads
+nothing by it. A question about it is a question about each of its parts: the policy of each is asked (`work/authorise.py`), and
+the population of each is charged (`Source.made_of`). The list of parts never changes; what a part's rows are is looked up
+whenever the catalogue changes, so a part that gets another version makes another version of the whole.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from cloister.hub.platform.catalogue.joint import SITES, source_at_sites
-from cloister.hub.platform.catalogue.masked import MASKED, masked_source
-from cloister.hub.platform.catalogue.remote import text_in
+from cloister.crypto import canonical_json
+from cloister.hub.ids import new_id
+from cloister.hub.platform.catalogue.joint import SITES, coordinators_of, joined_in
+from cloister.hub.platform.catalogue.masked import MASKED, line_of, masked_in
+from cloister.hub.platform.catalogue.remote import RowsElsewhere, text_in
 from cloister.hub.problems import Conflict
-from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.catalogue import DataSet, DataSetPart, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
 from cloister.tables import PrivateTable
@@ -33,11 +43,13 @@ _STORE = "table store"
 def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
     """Where the rows of a version are: its stored file, checked and decrypted, or the database it is connected to."""
     if version.kind == SITES:
-        return source_at_sites(hub, row, version)
+        joined = joined_in(hub, version)
+        return joined.source(hub, row.declaration, coordinators_of(hub).of(joined.signed))
     if version.kind == POOLED:
-        return pooled_of(hub, row, version)
+        return pooled_source(hub, json.loads(text_in(hub, version)), repr(row.name))
     if version.kind == MASKED:
-        return masked_source(hub, version)
+        masked = masked_in(hub, version)
+        return masked.source(hub, line_of(hub, masked))
     if version.kind == "connection":
         assert version.address is not None
         kept = KeptAddress(id=version.place, shown="", wrapped=version.address)
@@ -70,11 +82,6 @@ def table_store_of(hub: Hub) -> TableStore:
     return store
 
 
-def pooled_of(hub: Hub, row: DataSet, version: DataSetVersion) -> PooledSource:
-    """The rows of such a version, as they are now."""
-    return pooled_source(hub, json.loads(text_in(hub, version)), repr(row.name))
-
-
 def pooled_source(hub: Hub, ids: Sequence[str], name: str) -> PooledSource:
     """The open data sets of these ids as one."""
     tables: dict[str, Any] = {}
@@ -105,3 +112,47 @@ def _versions_of(db: Db, ids: Sequence[str]) -> list[tuple[DataSet, DataSetVersi
     now = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
     wanted = select(DataSet, DataSetVersion).join(DataSetVersion, now).where(DataSet.id.in_(ids))
     return [(row, version) for row, version in db.execute(wanted)]
+
+
+@dataclass
+class PooledRows(RowsElsewhere):
+    """The rows of other data sets; a version holds the list of these."""
+
+    parts: Sequence[DataSet]
+    name: str
+    source: PooledSource = field(init=False)
+    kind = POOLED
+
+    def __post_init__(self) -> None:
+        self.source = pooled_source(self.hub, [each.id for each in self.parts], repr(self.name))
+        self.schema, self.origin = self.source.schema, new_id()  # the same parts may be asked under several budgets: each pays
+        self.told = {"parts": ", ".join(each.name for each in self.parts)}
+
+    def text(self) -> str:
+        """Their ids."""
+        return canonical_json([each.id for each in self.parts])
+
+    def take(self, db: Db) -> None:
+        """Write down which they are, for every decision about the whole."""
+        db.add_all(DataSetPart(data_set=self._made_for, part=each.id, place=place) for place, each in enumerate(self.parts))
+
+
+def label_of(
+    version: DataSetVersion, found: Mapping[str, tuple[DataSet, DataSetVersion]], parts: Mapping[str, Sequence[str]]
+) -> str:
+    """What an answer's version is called: of one that is made of others, it changes with theirs and with what they declare."""
+    if version.kind != POOLED:
+        return version.id
+    held = [found.get(each) for each in parts.get(version.data_set, ())]
+    told = [version.id, *(None if each is None else [each[1].id, each[0].declaration] for each in held)]
+    return hashlib.sha256(canonical_json(told).encode()).hexdigest()[:32]
+
+
+def check_own_rows(db: Db, row: DataSet) -> None:
+    """Refuse other rows, or another declaration, of what is made of others."""
+    if db.scalar(select(DataSetPart.part).where(DataSetPart.data_set == row.id).limit(1)) is not None:
+        raise Conflict(
+            f"The rows of {row.name!r} were not changed",
+            why="they are those of the data sets that it is made of, as these are declared",
+            instead="another data set of several owners",
+        )

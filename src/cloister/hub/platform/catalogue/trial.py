@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from cloister.tables.sourcing.sources import Source
 
 _VIEW = "reading"
+_NUMBERS = (
+    "rows rows_malformed rows_before rows_after rows_undated rows_without_unit rows_over_cap units_over_cap".split()  # noqa: SIM905  (a list of words, to read)
+)
 
 
 def read_for_trial(hub: Hub, caller: Caller, number: str, wanted: Wanted, cells: Mapping[str, str] | None = None) -> None:
@@ -121,14 +124,7 @@ def _told(report: PreparationReport, offenders: dict[str, Offenders]) -> dict[st
             "clamped_values": [[_cut(value), count] for value, count in found.clamped],
         }
     return {
-        "rows": report.rows,
-        "rows_malformed": report.rows_malformed,
-        "rows_before": report.rows_before,
-        "rows_after": report.rows_after,
-        "rows_undated": report.rows_undated,
-        "rows_without_unit": report.rows_without_unit,
-        "rows_over_cap": report.rows_over_cap,
-        "units_over_cap": report.units_over_cap,
+        **{name: getattr(report, name) for name in _NUMBERS},
         "units": {name: {"units": each.units, "fullest": each.fullest} for name, each in report.units.items()},
         "columns": columns,
         "lost": sum(report.left_out.values()),

@@ -1,8 +1,9 @@
 """Long work: a queue in the database, workers that take from it, pages that show how far it is.
 
-- `queue.py`: submit, claim, beat, note, finish, cancel, give back; how somebody came who submitted, for the policy.
+- `queue.py`: submit, claim, beat, note, finish, cancel, give back; how somebody came who submitted, for the policy; who
+  sees which jobs.
 - `workers.py`: the threads that run jobs, in the hub's process or in `cloister worker`.
-- `views.py`, `pages.py`, `api.py`: who sees which jobs, and the routes.
+- `pages.py`, `api.py`: the routes.
 
 A service brings its kinds of work as `JobType`s, and calls `submit`. A job that was asked to stop (`progress.stopped()`) raises
 `Stopped`. Work that must not be done twice says with `progress.note` what it is about to do, and keeps what it made in the
@@ -15,10 +16,9 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.platform.jobs.queue import Superseded, caller_of_job, came_of, cancel, submit
 from cloister.hub.platform.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
-from cloister.hub.service import Card, Link, Service
+from cloister.hub.service import Card, Link, Service, routes_in
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -38,20 +38,8 @@ __all__ = [
 ]
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.platform.jobs.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.jobs.api import api
-
-    return api()
-
-
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
-    from cloister.hub.platform.jobs.views import open_jobs
+    from cloister.hub.platform.jobs.queue import open_jobs
 
     jobs = open_jobs(db, caller)
     return [Card(template="jobs/card.html", values={"jobs": jobs}, order=30)] if jobs else []
@@ -60,8 +48,8 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="jobs",
     title="Jobs",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages", "pages"),
+    api=routes_in(__name__, "api", "api"),
     links=(Link(title="Jobs", path="/jobs", group="account", help="explanation/hub", action="job.see", order=60, icon="jobs"),),
     cards=_cards,
     opened=opened,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel
 
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.decisions.checking import check
+from cloister.hub.description import read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.jobs.pages import JOB
-from cloister.hub.platform.jobs.queue import cancel
-from cloister.hub.platform.jobs.views import PAGE, job_for, jobs_of, object_of
+from cloister.hub.platform.jobs.queue import PAGE, cancel, job_for, jobs_of, object_of
 from cloister.hub.records.jobs import Job
 from cloister.hub.web.routing import Routes
 
@@ -44,8 +44,7 @@ class JobOut(BaseModel):
     def of(cls, job: Job, caller: Caller) -> JobOut:
         """As the caller may see it."""
         own = job.person == caller.id
-        told = {name: getattr(job, name) for name in cls.model_fields}
-        return cls(**told | ({} if own else {"result": {}, "problem": {}, "purpose": ""}))
+        return read_of(cls, job, **({} if own else {"result": {}, "problem": {}, "purpose": ""}))
 
 
 class Jobs(BaseModel):
@@ -55,9 +54,8 @@ class Jobs(BaseModel):
     older: str | None
 
 
-def api() -> APIRouter:
-    """The routes."""
-    routes = Routes()
+def add(routes: Routes) -> None:
+    """Add them."""
 
     @routes.get("/jobs", "job.see", "List jobs", "The jobs, the newest first")
     def jobs(
@@ -87,5 +85,3 @@ def api() -> APIRouter:
             check(hub, db, caller, "job.cancel", object_of(row))
             cancel(hub, db, caller, job)
             return JobOut.of(row, caller)
-
-    return routes.router

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.decisions.checking import allowed, check
 from cloister.hub.hub import HubDep
-from cloister.hub.platform.jobs.queue import ENDED, cancel
-from cloister.hub.platform.jobs.views import OVERSEERS, PAGE, job_for, jobs_of, object_of
+from cloister.hub.platform.jobs.queue import ENDED, OVERSEERS, PAGE, cancel, job_for, jobs_of, object_of
 from cloister.hub.records.people import names_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -23,9 +22,8 @@ _Job = Annotated[str, JOB]
 _Before = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,32}$")]
 
 
-def pages() -> APIRouter:
-    """The routes."""
-    routes = Pages()
+def add(routes: Pages) -> None:
+    """Add them."""
 
     @routes.get("/jobs", "job.see")
     def jobs(request: Request, hub: HubDep, caller: CallerDep, who: str = "", before: _Before = "") -> Response:
@@ -71,5 +69,3 @@ def pages() -> APIRouter:
             state = cancel(hub, db, caller, job)
         said = _("The job was cancelled.") if state == "cancelled" else _("The job was asked to stop.")
         return go(request, f"/jobs/{job}", _("The job had ended already.") if state in ("done", "failed") else said)
-
-    return routes.router

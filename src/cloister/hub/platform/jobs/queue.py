@@ -7,6 +7,8 @@ claimed once more where its kind allows (`JobType.again`), and has failed where 
 What a job charges is safe in both: its work is written against the ledger, where an unsettled reservation is taken over and a
 settled one answers from the stored release. What it keeps in the hub is kept in the transaction that ends it (`end`), so no claim
 but the one that the job bears keeps anything.
+
+A person sees their own jobs; stewards and administrators all of them, without what these were given and gave.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, and_, event, func, or_, select, update
 from sqlalchemy.orm import aliased
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
+from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing, Problem, TooMany
@@ -148,20 +152,16 @@ def claim(hub: Hub, worker: str, lost: timedelta) -> Claim | None:
         row.state, row.attempts = "running", row.attempts + 1
         row.worker, row.beat = f"{worker[:70]} {new_id()}", hub.now()
         row.begun = row.begun or hub.now()
-        payload = {**row.payload, **_secret_of(hub, row)}
+        secret = {} if row.secret is None else {"secret": json.loads(hub.keys.unwrap(row.secret, row.about))}
         return Claim(
             job=row.id,
             name=row.worker,
             kind=row.kind,
             person=row.person,
-            payload=payload,
+            payload={**row.payload, **secret},
             attempt=row.attempts,
             notes=tuple(row.notes),
         )
-
-
-def _secret_of(hub: Hub, row: Job) -> dict[str, Any]:
-    return {} if row.secret is None else {"secret": json.loads(hub.keys.unwrap(row.secret, row.about))}
 
 
 def beat(hub: Hub, claimed: Claim, stage: str, share: float | None) -> bool | None:
@@ -279,3 +279,41 @@ def caller_of_job(progress: Progress, payload: Mapping[str, Any]) -> Caller:
     came = payload["came"]
     scopes = None if came["scopes"] is None else frozenset(came["scopes"])
     return Caller(id=progress.who, **{**came, "scopes": scopes})
+
+
+OVERSEERS = ("administrator", "steward")
+PAGE = 50
+
+
+def object_of(job: Job) -> Object:
+    """A job as a decision sees it."""
+    return Object(kind="job", id=job.id, name=job.title, owner=job.person)
+
+
+def job_for(hub: Hub, db: Session, caller: Caller, job: str) -> Job:
+    """A job that the caller may see; another is not told from none."""
+    row = db.get(Job, job)
+    try:
+        if row is not None:
+            check(hub, db, caller, "job.see", object_of(row))
+            return row
+    except AccessDenied:
+        pass
+    raise Missing("There is no such job", why="nothing of yours is known under that id", instead="/jobs")
+
+
+def jobs_of(db: Session, caller: Caller, *, everybody: bool = False, before: str = "", limit: int = PAGE) -> list[Job]:
+    """Jobs, the newest first: the caller's own, or everybody's for an operator; one more than `limit` where there are more."""
+    wanted = select(Job).order_by(Job.created.desc(), Job.id.desc()).limit(limit + 1)
+    if not (everybody and caller.has(*OVERSEERS)):
+        wanted = wanted.where(Job.person == caller.id)
+    last = db.get(Job, before) if before else None
+    if last is not None:
+        wanted = wanted.where((Job.created < last.created) | ((Job.created == last.created) & (Job.id < last.id)))
+    return list(db.scalars(wanted))
+
+
+def open_jobs(db: Session, caller: Caller, limit: int = 5) -> list[Job]:
+    """The caller's jobs that wait or run."""
+    wanted = select(Job).where(Job.person == caller.id, Job.state.in_(("waiting", "running")))
+    return list(db.scalars(wanted.order_by(Job.created.desc(), Job.id).limit(limit)))

@@ -1,7 +1,7 @@
 """The audit log: an append-only, hash-chained record of who did what to which, when, for what purpose, at what cost.
 
 - `chain.py`, `writing.py`, `verifying.py`: the chain, how lines are added to it, how it is checked.
-- `reading.py`, `export.py`: filters, pages and files of lines, for stewards, for owners, for oneself.
+- `reading.py`: filters, pages and files of lines, for stewards, for owners, for oneself.
 - `fingerprints.py`, `profiles.py`, `alerts.py`: what is usual for a person, and what a steward should look at.
 - `pages.py`, `api.py`: the routes; `words.py`: what lines say, for people.
 
@@ -20,10 +20,9 @@ from cloister.hub.platform.trail.reading import gave, of_algorithm, of_data_set,
 from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.words import attempts, titles
 from cloister.hub.platform.trail.writing import accept, act_of, closed, left, opened, write, write_all, write_alone
-from cloister.hub.service import Card, Link, Service
+from cloister.hub.service import Card, Link, Service, routes_in
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -55,18 +54,6 @@ __all__ = [
 ]
 
 
-def _pages() -> APIRouter:
-    from cloister.hub.platform.trail.pages import pages
-
-    return pages()
-
-
-def _api() -> APIRouter:
-    from cloister.hub.platform.trail.api import api
-
-    return api()
-
-
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     waiting = unseen(db) if caller.has("steward", "administrator") else 0
     return [Card(template="trail/card.html", values={"waiting": waiting}, order=10)] if waiting else []
@@ -75,8 +62,8 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="trail",
     title="Audit log",
-    pages=_pages,
-    api=_api,
+    pages=routes_in(__name__, "pages", "pages"),
+    api=routes_in(__name__, "api", "api"),
     links=(
         Link(
             title="Audit log",

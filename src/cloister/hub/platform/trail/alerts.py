@@ -213,21 +213,17 @@ def _keep(hub: Hub, db: Session, person: str, alike: Sequence[_Noticed]) -> str:
             if new:
                 earlier.about = {**earlier.about, "times": int(earlier.about["times"]) + new, "last line": last}
             return ""
-    about = {**notice.about, "line": line, "last line": last, "times": len(alike)}
-    alert = Alert(id=new_id(), person=person, kind=notice.kind, about=about, created=hub.now())
-    db.add(alert)
-    db.flush()
-    write(hub, db, _HUB, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=notice.kind)
-    return alert.id
+    return raise_alert(hub, db, person, notice.kind, line, {**notice.about, "last line": last, "times": len(alike)})
 
 
-def raise_alert(hub: Hub, db: Session, person: str, kind: str, line: int, about: Mapping[str, Any]) -> None:
-    """An alert about what a line of the audit log says of a person, in the transaction of `db`."""
-    told = {**about, "line": line, "last line": line, "times": 1}
+def raise_alert(hub: Hub, db: Session, person: str, kind: str, line: int, about: Mapping[str, Any]) -> str:
+    """An alert about what a line of the audit log says of a person, in the transaction of `db`: its id."""
+    told = {"last line": line, "times": 1, **about, "line": line}
     alert = Alert(id=new_id(), person=person, kind=kind, about=told, created=hub.now())
     db.add(alert)
     db.flush()
     write(hub, db, _HUB, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=kind)
+    return alert.id
 
 
 def alerts(db: Session, *, seen: bool | None = None, person: str = "", limit: int = 200) -> list[Alert]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict
 
@@ -13,10 +13,19 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.trail.alerts import alerts, mark_seen
 from cloister.hub.platform.trail.chain import BrokenLine
-from cloister.hub.platform.trail.export import Form, as_mapping, response
 from cloister.hub.platform.trail.pages import LINE_NUMBER, NAME
 from cloister.hub.platform.trail.profiles import shown
-from cloister.hub.platform.trail.reading import FILTERS, PAGE, Filters, Scope, own_data_sets, read_page
+from cloister.hub.platform.trail.reading import (
+    FILTERS,
+    PAGE,
+    Filters,
+    Form,
+    Scope,
+    as_mapping,
+    own_data_sets,
+    read_page,
+    response,
+)
 from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.writing import write_alone
 from cloister.hub.records.people import person_by_id
@@ -138,9 +147,8 @@ class Wanted(BaseModel):
 _Wanted = Annotated[Wanted, Query()]
 
 
-def api() -> APIRouter:
-    """The routes."""
-    routes = Routes()
+def add(routes: Routes) -> None:
+    """Add them."""
 
     @routes.get("/trail", "trail.read", "List audit entries", "The entries that the filters leave, the newest first")
     def everything(hub: HubDep, wanted: _Wanted) -> Lines:
@@ -205,8 +213,6 @@ def api() -> APIRouter:
         """Write down that somebody looked."""
         with hub.database.begin() as db:
             mark_seen(hub, db, caller, alert)
-
-    return routes.router
 
 
 def _filters(wanted: Wanted) -> Filters:

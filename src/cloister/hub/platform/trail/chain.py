@@ -19,6 +19,8 @@ START = "0" * 64
 """The hash before the first line."""
 DATA_SET, ALGORITHM = "data-set", "algorithm"
 """The kinds of a data set and of an algorithm."""
+PARTS = ("when", "person", "action", "kind", "object", "purpose", "cost", "outcome", "details")
+"""What a line says (`Act`), by the names under which it is stored."""
 _LONGEST = 10_000
 _SECRET = ("password", "secret", "totp", "cookie")
 

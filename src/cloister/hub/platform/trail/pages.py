@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.trail.alerts import KINDS, alerts, mark_seen, unseen
 from cloister.hub.platform.trail.chain import DATA_SET
-from cloister.hub.platform.trail.export import Form, response
 from cloister.hub.platform.trail.profiles import shown
-from cloister.hub.platform.trail.reading import Filters, Scope, by_day, own_data_sets, read_page
+from cloister.hub.platform.trail.reading import Filters, Form, Scope, by_day, own_data_sets, read_page, response
 from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.words import KINDS as OBJECTS
 from cloister.hub.platform.trail.words import attempts, names_of_objects, titles
@@ -38,9 +37,8 @@ _Name = Annotated[str, NAME]
 _Number = Annotated[int | None, LINE_NUMBER]
 
 
-def pages() -> APIRouter:
-    """The routes."""
-    routes = Pages()
+def add(routes: Pages) -> None:
+    """Add them."""
 
     @routes.get("/trail", "trail.read")
     def everything(request: Request, hub: HubDep, caller: CallerDep, before: _Number = None, after: _Number = None) -> Response:
@@ -124,8 +122,6 @@ def pages() -> APIRouter:
         with hub.database.begin() as db:
             mark_seen(hub, db, caller, alert)
         return go(request, "/trail/alerts", _("Acknowledged."))
-
-    return routes.router
 
 
 def _lines(

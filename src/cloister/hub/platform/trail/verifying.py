@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
-from cloister.hub.platform.trail.chain import START, Act, BrokenLine, about, seal
+from cloister.hub.platform.trail.chain import PARTS, START, Act, BrokenLine, about, seal
 from cloister.hub.platform.trail.writing import ACCEPT, GAP, keeper_of
 from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
 
@@ -130,17 +130,7 @@ def _is_away(error: Exception) -> bool:
 
 def act_of(line: AuditLine) -> Act:
     """What a stored line says."""
-    return Act(
-        when=line.when,
-        person=line.person,
-        action=line.action,
-        kind=line.kind,
-        object=line.object,
-        purpose=line.purpose,
-        cost=line.cost,
-        outcome=line.outcome,
-        details=line.details,
-    )
+    return Act(**{name: getattr(line, name) for name in PARTS})
 
 
 def _behind(db: Session, column: InstrumentedAttribute[int]) -> int | None:

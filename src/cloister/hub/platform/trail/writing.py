@@ -18,7 +18,7 @@ from sqlalchemy import bindparam, event, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from cloister.errors import InvalidParameter
-from cloister.hub.platform.trail.chain import START, Act, about, cleaned, no_secrets, seal, text_of
+from cloister.hub.platform.trail.chain import PARTS, START, Act, about, cleaned, no_secrets, seal, text_of
 from cloister.hub.reader import Reader, WroteWhileReading
 from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
 from cloister.hub.statements import Statement
@@ -231,7 +231,8 @@ class Keeper:
         for act in acts:
             number += 1
             before = seal(self.key, before, number, act)
-            lines.append({"number": number, "moment": act.when, **_told(act), "hash": before})
+            told = {name: getattr(act, name) for name in PARTS if name != "when"}
+            lines.append({"number": number, "moment": act.when, **told, "hash": before})
             objects += [{"object": each, "number": number} for each in about(act.kind, act.object, act.details)]
         _LINE.run(connection, *lines)
         _ABOUT.run(connection, *objects)
@@ -276,19 +277,6 @@ class Keeper:
                     self._file.append(head)
             except OSError:  # the line is committed; a file that lags is no alarm
                 _LOG.exception("the trail's head file could not be written")
-
-
-def _told(act: Act) -> dict[str, Any]:
-    return {
-        "person": act.person,
-        "action": act.action,
-        "kind": act.kind,
-        "object": act.object,
-        "purpose": act.purpose,
-        "cost": act.cost,
-        "outcome": act.outcome,
-        "details": act.details,
-    }
 
 
 def _undone(db: Session, _: Any) -> None:
