@@ -12,7 +12,6 @@ from urllib.parse import quote
 import numpy as np
 
 from cloister.client.anonymizing import AnonymizedTable, order_of, table_of
-from cloister.client.jobs import ordered
 from cloister.client.models import fill, parameters_of, written
 from cloister.client.plan import RemotePlan, guarantee_from
 from cloister.client.refusals import HubError
@@ -280,7 +279,7 @@ class RemoteSession:
             **written(spend),
         }
         told = {"what": "The model was not learnt", "instead": "model.fit_table(session, …) once more"}
-        result = ordered(self._transport, "/models", order, progress or _silent, **told)
+        result = self._transport.ordered("/models", order, progress, **told)
         number = str(result["model"])
         fill(model, self._transport.get(f"/models/{number}")["model"])
         return number
@@ -304,7 +303,7 @@ class RemoteSession:
         order = {"method": method, "target": target, "features": list(features), "title": title}
         told = {"what": "The model was not learnt", "instead": "session.fit_survey(…) once more"}
         path = f"/surveys/{_number(survey)}/models"
-        result = ordered(self._transport, path, order, progress or _silent, **told)
+        result = self._transport.ordered(path, order, progress, **told)
         return model_from_json(self._transport.get(f"/survey-models/{result['survey_model']}")["model"])
 
     def run_algorithm(
@@ -321,7 +320,7 @@ class RemoteSession:
         them. Provider and owner both grant it. `progress` is told each stage."""
         order = self._run_of(algorithm, table, spend, purpose, project)
         told = {"what": "The algorithm was not run", "instead": "session.run_algorithm(…) once more"}
-        result = ordered(self._transport, "/algorithm-runs", order, progress or _silent, **told)
+        result = self._transport.ordered("/algorithm-runs", order, progress, **told)
         found: dict[str, Any] = json.loads(self._transport.file(f"/releases/{result['guest']}"))
         return found
 
@@ -380,7 +379,7 @@ class RemoteSession:
             "title": title,
         }
         told = {"what": "The synthetic table was not made", "instead": "session.synthesise(…) once more"}
-        result = ordered(self._transport, "/synthetic-tables", order, progress or _silent, **told)
+        result = self._transport.ordered("/synthetic-tables", order, progress, **told)
         return SyntheticModel.from_json(self._transport.file(f"/releases/{result['synthetic']}").decode())
 
     def synthesise_journeys(
@@ -417,7 +416,7 @@ class RemoteSession:
             "title": title,
         }
         told = {"what": "The journeys were not made", "instead": "session.synthesise_journeys(…) once more"}
-        result = ordered(self._transport, "/journeys", order, progress or _silent, **told)
+        result = self._transport.ordered("/journeys", order, progress, **told)
         return journeys_from_json(self._transport.file(f"/releases/{result['journeys']}").decode())
 
     def synthetic(self, address: str, *others: str) -> SyntheticModel:
@@ -483,7 +482,7 @@ class RemoteSession:
     def _anonymised(self, path: str, order: Mapping[str, Any], progress: Callable[[str], None] | None) -> Any:
         """What the hub shows of an order once its job is done."""
         told = {"what": "The table was not anonymised", "instead": "session.anonymize(…) once more"}
-        result = ordered(self._transport, path, order, progress or _silent, **told)
+        result = self._transport.ordered(path, order, progress, **told)
         return self._transport.get(f"{path}/{str(result['href']).rpartition('/')[2]}")
 
     def report_store(
@@ -593,10 +592,6 @@ def _number(address: str) -> str:
             "The address is invalid", why="it is not the address of a release", instead="session.address_of(answer)"
         )
     return number
-
-
-def _silent(_: str) -> None:
-    """Nobody listens."""
 
 
 def _release(told: Any) -> Release:

@@ -7,8 +7,10 @@ the token against forgery where it writes. An operation that is open to everybod
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import ConfigDict
@@ -16,10 +18,6 @@ from pydantic import ConfigDict
 from cloister.hub.caller import somebody
 from cloister.hub.decisions.policy.actions import NOBODY, actions
 from cloister.hub.guard import action_of
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from fastapi.dependencies.models import Dependant
 
 STATUSES = {
     400: "The request is invalid",
