@@ -248,7 +248,7 @@ def fails(*arguments: object, **options: object) -> None:
 def test_a_failure_of_our_own_is_one_line_without_a_word_of_the_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], debug: str
 ) -> None:
-    monkeypatch.setattr("cloister.cli.demo.run_demo", fails)
+    monkeypatch.setattr("cloister.cli.demo_hub.run_demo", fails)
     monkeypatch.setattr(sys, "argv", ["cloister", "demo", "--terminal", "--once"])
     monkeypatch.setenv("CLOISTER_DEBUG", debug)
     with pytest.raises(SystemExit) as ended:
@@ -279,7 +279,7 @@ def gone(*arguments: object, **options: object) -> None:
 def test_a_reader_that_is_gone_leaves_the_streams_of_a_caller_open(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("cloister.cli.demo.run_demo", gone)
+    monkeypatch.setattr("cloister.cli.demo_hub.run_demo", gone)
     monkeypatch.setattr(sys, "argv", ["cloister", "demo", "--terminal", "--once"])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 pytest.importorskip("sklearn")
 
 from cloister.cli.bounds import domains_of_line
-from cloister.cli.learn_predict import features_of
+from cloister.cli.learn import features_of
 from cloister.cli.main import cli
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.ledger import Ledger

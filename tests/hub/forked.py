@@ -34,7 +34,7 @@ from cloister import hub
 
 ROOT = Path(__file__).resolve().parents[2]
 USED = (
-    "cloister.cli.hub cloister.cli.worker cloister.cli.site cloister.cli.csp cloister.learn.bayesian cloister.compress uvloop"
+    "cloister.cli.hub cloister.cli.hub cloister.cli.site cloister.cli.csp cloister.learn.bayesian cloister.compress uvloop"
     " cloister.tables.engines.duckdb cloister.session.releases.wire cloister.session.workloads.sheets psycopg"
     " httpx ibis.backends.sql.compilers.duckdb anyio._backends._asyncio"
 )

@@ -14,14 +14,12 @@ from alembic.migration import MigrationContext
 from sqlalchemy import delete, insert, inspect, select, text, update
 
 from cloister.errors import InvalidParameter
-from cloister.hub.database import Base, Database, DatabaseUnavailable, sqlite_address
+from cloister.hub.database import Base, Database, DatabaseUnavailable, WroteWhileReading, every_model, sqlite_address
 from cloister.hub.generation import bump, generation
 from cloister.hub.hub import Hub
+from cloister.hub.keys import StoredSecret
 from cloister.hub.migrations import OtherVersion, bring_up_to_date
-from cloister.hub.models import every_model
-from cloister.hub.reader import WroteWhileReading
 from cloister.hub.records.accounts import Person
-from cloister.hub.secrets import StoredSecret
 from cloister.hub.settings import Settings
 from scripts import postgres
 from tests.hub.trail.conftest import new_schema, postgres_server

@@ -10,10 +10,9 @@ from sqlalchemy import LargeBinary, select
 
 from cloister.crypto import WrongKey
 from cloister.errors import InvalidParameter
-from cloister.hub.database import Base
+from cloister.hub.database import Base, every_model
 from cloister.hub.hub import Hub
-from cloister.hub.keys import hub_keyring, master_key
-from cloister.hub.models import every_model
+from cloister.hub.keys import ROTATED, _wrapped, hub_keyring, master_key, rotate, stored_secret
 from cloister.hub.platform.catalogue.arrivals import kept as kept_upload
 from cloister.hub.platform.catalogue.arrivals import sent, stored
 from cloister.hub.platform.catalogue.registering import Wanted, registered
@@ -23,8 +22,6 @@ from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.sites import SiteMessage
 from cloister.hub.records.streams import HeldStream, StreamBatch
-from cloister.hub.rotation import ROTATED, _wrapped, rotate
-from cloister.hub.secrets import stored_secret
 from cloister.hub.services.asking import QuestionRequest, ask
 from cloister.hub.settings import Settings
 from tests.hub.house import PEOPLE, Clock, House, Visitor

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event, func, insert, select, update
 
-from cloister.hub.database import Database, DatabaseUnavailable, LazySession, sqlite_address
+from cloister.hub.database import Database, DatabaseUnavailable, LazySession, WroteWhileReading, sqlite_address
 from cloister.hub.generation import Generation, bump, claim_generation, generation
 from cloister.hub.migrations import bring_up_to_date
-from cloister.hub.reader import WroteWhileReading
 from cloister.hub.records.accounts import Person
 from cloister.hub.statements import Statement
 

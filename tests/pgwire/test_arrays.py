@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 import cloister as cl
-from cloister.pgwire.arrays import spelled_out
 from cloister.pgwire.failures import Refused
+from cloister.pgwire.inference import spelled_out
 from cloister.pgwire.parameters import elements_of
 from tests.pgwire.conftest import Running
 

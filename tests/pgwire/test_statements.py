@@ -13,8 +13,20 @@ from cloister.pgwire.parameters import bound, spell
 from cloister.pgwire.reading import read_all
 from cloister.pgwire.routing import route
 from cloister.pgwire.startup import is_loopback, options_of
-from cloister.pgwire.statements import Close, Deallocate, Execute, Explain, Fetch, Reset, Select, Set, Show, Transaction
-from cloister.pgwire.steps import ALL, Step
+from cloister.pgwire.statements import (
+    ALL,
+    Close,
+    Deallocate,
+    Execute,
+    Explain,
+    Fetch,
+    Reset,
+    Select,
+    Set,
+    Show,
+    Step,
+    Transaction,
+)
 from cloister.pgwire.types import TYPES, to_binary, to_text
 from cloister.pgwire.variables import Variables
 from cloister.pgwire.words import statements, unquoted, words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloister.pgwire.steps import ALL, Passed, Step
+from cloister.pgwire.statements import ALL, Passed, Step
 
 
 def walked(step: Step, size: int, at: int) -> tuple[list[int], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli import spreadsheets
-from cloister.cli.tables import names_in, table_of
-from cloister.cli.written import PAGE, Written
+from cloister.cli.opened import names_in, progress_bar, table_of
+from cloister.cli.written import PAGE, Written, write_page
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cloister.anonymize import Certificate, Hierarchy
     from cloister.anonymize.models.base import PrivacyModel
 
@@ -140,9 +138,9 @@ def anonymize(**given: Any) -> None:
     if not given["for_spreadsheets"]:
         spreadsheets.warn(map(repr, computed))
     if given["report"] is not None:
-        _write(anonymizer.report_, given["report"])
+        write_page(anonymizer.report_, given["report"])
     if certificate is not None:
-        _write(certificate, given["certificate"])
+        write_page(certificate, given["certificate"])
     if given["as_json"]:
         click.echo(json.dumps(anonymizer.report_.to_dict(), indent=2))
     elif given["out"] is None:
@@ -255,25 +253,8 @@ def _ended_by_a_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _write(page: Any, path: Path) -> None:
-    text = {".html": page.to_html, ".json": lambda: json.dumps(page.to_dict(), indent=2) + "\n", ".txt": lambda: f"{page}\n"}[
-        path.suffix
-    ]()
-    path.write_text(text, encoding="utf-8")
-
-
 @contextmanager
 def _progress() -> Iterator[Callable[[str, float], None]]:
     """A bar on a terminal; nothing elsewhere."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield lambda stage, done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("anonymising", total=1.0)
-        yield lambda stage, done: bar.update(task, description=stage, completed=done)
+    with progress_bar("anonymising", "Text", "Bar", "TimeElapsed", total=1.0) as update:
+        yield lambda stage, done: update(description=stage, completed=done)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from cloister.cli.audited import Options, Subject, demonstration, imported, twin, twin_names
-from cloister.cli.audited_names import NAMED, named
+from cloister.cli.audited import NAMED, Options, Subject, demonstration, imported, named, twin, twin_names
+from cloister.cli.opened import progress_bar
+from cloister.cli.written import FILE
 from cloister.errors import InvalidParameter
 from cloister.privacy import ZCDP, Guarantee
 from cloister.privacy.rational import text_of
@@ -48,7 +48,7 @@ _SECONDS = 0.2
 @click.option("--confidence", default=_CONFIDENCE, show_default=True, help="The probability with which the bound holds.")
 @click.option("--spend", help="Of sql: the spend of the answer.")
 @click.option("--remove", help="Of sql: a row of the person who is missing in the other world, 0 being the first; or visits:0.")
-@click.option("--tables", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Of sql: a TOML file of tables.")
+@click.option("--tables", type=FILE, help="Of sql: a TOML file of tables.")
 @click.option("--dialect", help="Of sql: the SQL dialect of the query.")
 @click.option("--broken", metavar="NAME", help="A mechanism that is broken on purpose; the audit must refute it.")
 @click.option("--list", "listed", is_flag=True, help="Name the mechanisms and the broken ones.")
@@ -150,8 +150,8 @@ def _audited(subject: Subject, runs: int, confidence: str) -> Shown:
     from cloister.attacks import audit as audit_of
 
     stopped = False
-    with _bar(2 * runs) as advance:
-        kept = Kept(subject, advance)
+    with progress_bar("running in both worlds", total=2 * runs) as update:
+        kept = Kept(subject, lambda done: update(advance=done))
         try:
             found = audit_of(kept, "left", "right", runs=runs, against=subject.claims, confidence=confidence)
         except KeyboardInterrupt:
@@ -222,20 +222,6 @@ def joined(parts: list[Any]) -> Any:
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     return [each for part in parts for each in part]
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("running in both worlds", total=total)
-        yield lambda done: progress.advance(task, done)
 
 
 @dataclass(frozen=True, kw_only=True)

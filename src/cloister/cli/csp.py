@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, own_files, show_key, show_log
-from cloister.cli.written import WRITTEN
+from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, folder_option, own_files, settings_in, show_key, show_log
+from cloister.cli.written import FILE, FOLDER, WRITTEN
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
-from cloister.parsers import toml_in
 from cloister.printable import shown
 
 if TYPE_CHECKING:
@@ -22,12 +21,7 @@ if TYPE_CHECKING:
     from cloister.together import KeyHolder, MaskedFormat
     from cloister.together.owner import AuditLog
 
-_DATA = click.option(
-    "--data",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("csp"),
-    help="The key holder's folder (default: ./csp).",
-)
+_DATA = folder_option("The key holder's folder", "csp")
 _TEMPLATE = """[key_holder]
 name = {name}
 hub = "https://hub.example.org"
@@ -65,7 +59,7 @@ def csp(context: click.Context, data: Path, hub: str | None, certificate: Path |
 
 
 @csp.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=FOLDER)
 @click.option("--name", required=True, help="The key holder's name at the hub.")
 def init(folder: Path, name: str) -> None:
     """Make a key holder's folder: its key, and a csp.toml to fill in. Prints the public key for owners and hub.
@@ -86,12 +80,10 @@ def init(folder: Path, name: str) -> None:
 
 
 @csp.command()
-@click.argument("declarations", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("declarations", type=FILE)
 @click.option("--to", "public", required=True, help="The key holder's public key (128 digits).")
 @click.option("--out", required=True, type=WRITTEN, help="The batch to write (*.masked).")
-@click.option(
-    "--counts", type=click.Path(file_okay=False, path_type=Path), help="The owner's folder of how many rows each person had."
-)
+@click.option("--counts", type=FOLDER, help="The owner's folder of how many rows each person had.")
 @click.option(
     "--owner",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -126,7 +118,7 @@ def seal(
 @csp.command()
 @_DATA
 @click.option("--to", "public", required=True, help="The public key of the key holder that takes over (128 digits).")
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder for the differences.")
+@click.option("--out", required=True, type=FOLDER, help="The folder for the differences.")
 def renew(data: Path, public: str, out: Path) -> None:
     """After this key holder's key was copied: write, for each batch, the difference to another key holder's pads, for the hub.
 
@@ -245,7 +237,7 @@ def _opened(data: Path) -> Iterator[_Here]:
 
 
 def _settings(data: Path) -> dict[str, Any]:
-    told = _toml(data / "csp.toml", "cloister csp init FOLDER --name NAME")
+    told = settings_in(data / "csp.toml", "cloister csp init FOLDER --name NAME")
     own, budgets = told.get("key_holder", {}), told.get("budgets", {})
     texts = (
         {part: own.get(part, "") for part in ("name", "hub", "hub_key", "certificate", "proxy")} if isinstance(own, dict) else {}
@@ -294,7 +286,7 @@ def _format(path: Path) -> tuple[Any, MaskedFormat]:
     from cloister.together import Marginal, MaskedFormat
 
     tables, _ = load(path)
-    told = _toml(path, "[[marginals]]")
+    told = settings_in(path, "[[marginals]]")
     own = told.get("format", {})
     if len(tables) != 1 or not isinstance(next(iter(tables.values())), PrivateTable):
         raise _wrong(path, "one private table is sealed", "[tables.people]")
@@ -318,13 +310,6 @@ def _format(path: Path) -> tuple[Any, MaskedFormat]:
     except TypeError:
         raise _wrong(path, "its format has parts of another form", '[[marginals]]\nby = ["sex"]\nsums = ["age"]') from None
     return table.source, found
-
-
-def _toml(path: Path, instead: str) -> dict[str, Any]:
-    try:
-        return toml_in(path)
-    except (OSError, ValueError) as error:
-        raise InvalidDeclaration(f"The file {path.name} is invalid", why=str(error), instead=instead) from None
 
 
 def _wrong(path: Path, why: str, instead: str) -> InvalidDeclaration:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from cloister.cli.written import WRITTEN
+from cloister.cli.written import FILE, WRITTEN
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.tables.declaring.codebooks import categories, kind_of, read_codebook
 from cloister.tables.declaring.draft import BOUNDED, Codebook, ColumnDraft, declaration_text
@@ -34,7 +34,7 @@ _BOUNDS = re.compile(r"(\S+?)\s*\.\.+\s*(\S+?)(?:\s*/\s*(\S+))?")
     "--codebook",
     "codebooks",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="CSV, Table Schema (JSON), DDI (XML), CREATE TABLE (SQL), SPSS, Stata, SAS, or a declaration; the last one wins.",
 )
 @click.option(

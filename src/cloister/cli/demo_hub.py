@@ -1,4 +1,6 @@
-"""`cloister demo`: a real hub on this machine, furnished with sample tables and five people, and a first answer from it."""
+"""`cloister demo`: a real hub on this machine, furnished with sample tables and five people, and a first answer from it; with
+`--terminal` a first answer without a hub, and a prompt for more.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,11 @@ import csv
 import io
 import json
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,11 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cloister.cli.demo_sites import NAME as CLINICS
-from cloister.cli.demo_sites import QUESTION, join_clinics, running_clinics
 from cloister.cli.hub import open_hub, settings_of
-from cloister.errors import InvalidParameter
+from cloister.crypto import SigningKey, make_key_file, new_key
+from cloister.errors import CloisterError, EngineError, InvalidParameter
 from cloister.noise import Random
+from cloister.privacy import PureDP
+from cloister.query import Session
+from cloister.samples import tables
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -43,6 +50,32 @@ _ALGORITHM = "middle-age"
 _CODE = """def middle(rows):
     ages = sorted(rows["age"])
     return [ages[len(ages) // 2]]
+"""
+CLINICS = "clinics"
+QUESTION = "SELECT diabetes, COUNT(*) AS n, AVG(age) AS age FROM clinics GROUP BY diabetes"
+_CLINIC_ROWS = {"north": 900, "south": 650, "west": 450}
+_SECONDS = 60
+_TABLE = f"""[tables.{CLINICS}]
+source = "patients.csv"
+
+[tables.{CLINICS}.columns]
+age = {{ kind = "integer", low = 0, high = 110 }}
+diabetes = {{ kind = "boolean" }}
+"""
+_SITE = """[site]
+name = "{name}"
+hub = "http://127.0.0.1"
+
+[policy]
+otherwise = "always"
+
+[[policy.rules]]
+purpose = "marketing"
+answer = "never"
+
+{table}
+[budgets]
+{budgeted} = {{ epsilon = "{budget}" }}
 """
 
 PEOPLE = {
@@ -216,8 +249,6 @@ def _furnished(hub: Hub) -> dict[str, Caller]:
 def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
     from cloister.hub.platform.catalogue import register
     from cloister.hub.records.declarations import declaration_of
-    from cloister.privacy import PureDP
-    from cloister.samples import tables
     from cloister.tables import PrivateTable
 
     found, opened = tables(), set[str]()
@@ -267,9 +298,9 @@ def _clinics(hub: Hub, people: dict[str, Caller]) -> Iterator[None]:
     """Three sites that run; they are made where this folder has none yet. The hub serves already, so that they can call it."""
     folder = hub.settings.path("sites")
     if not folder.exists():
-        join_clinics(hub, people["owner"], folder)
+        _join_clinics(hub, people["owner"], folder)
         _grant(hub, people["owner"], people["analyst"], CLINICS)
-    with running_clinics(hub, folder, hub.settings.origin):
+    with _running_clinics(hub, folder, hub.settings.origin):
         yield
 
 
@@ -292,7 +323,7 @@ def _first(hub: Hub, people: dict[str, Caller], *, sites: bool) -> _Shown:
     """Links to sign in by, and the first answers: asked as any client would, through the API."""
     from cloister.client import connect
     from cloister.hub.platform.accounts import login_link, make_token
-    from cloister.hub.web.story import STORY, Part
+    from cloister.hub.web.home import STORY, Part
 
     analyst, address = people["analyst"], hub.settings.origin
     scopes = ("question.ask", "question.explain", "question.rehearse", "release.see", "dataset.see", "budget.see")
@@ -424,3 +455,121 @@ def _answered(hub: Hub, number: str) -> None:
         return respond(survey, answers, levels, random=drawn).to_dict()
 
     receive_all(hub, number, map(report, range(_PEOPLE)))
+
+
+_WELCOME = """cloister: share what the data says, not the data.
+
+Sample tables, made by a generator: nobody's rows.
+  census    one row a person: age, sex, race, education, marital_status, work_class, hours, income, pay
+  visits    a hospital's visits, several a patient, of which at most 5 count: age, sex, smoker, ward, admitted, stay, cost
+  patients  one row a patient of that hospital: sex, born, town; joined by visits.patient = patients.patient
+  wards     public: ward, building, beds
+  towns     public: town, inhabitants, university
+The persons of the census have a privacy budget of ε = 1, and so have the patients.
+"""
+_PROMPT = "Ask in SQL (an empty line or Ctrl-D ends); each answer spends ε = 0.1 of its table's budget."
+
+
+def run_demo(*, interactive: bool, as_json: bool) -> None:
+    """The first answer; then, on a terminal, whatever is asked."""
+    with Session(tables(), budget=PureDP(1), who="demo") as session:
+        answer = session.sql(FIRST, spend=SPEND, purpose="first look")
+        if as_json:
+            click.echo(
+                json.dumps(
+                    {"sql": FIRST, "columns": answer.to_pydict(), "cost": str(answer.cost), "remaining": str(session.remaining)}
+                )
+            )
+            return
+        click.echo(_WELCOME)
+        click.echo(f"{FIRST}\n\n{answer!r}\n")
+        click.echo(f"left of the budget: {session.remaining_by['census']}\n")
+        if interactive:
+            _ask(session)
+
+
+def _ask(session: Session) -> None:
+    click.echo(_PROMPT)
+    while True:
+        try:
+            sql = input("cloister> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            click.echo()
+            return
+        if not sql:
+            return
+        try:
+            click.echo(f"\n{session.sql(sql, spend=SPEND)!r}\n")
+        except CloisterError as refusal:
+            click.echo(f"{type(refusal).__name__}: {refusal}\n")
+
+
+def _join_clinics(hub: Hub, owner: Caller, folder: Path) -> None:
+    """Make the three folders, and the data set of their roster, which the demonstration signs in every owner's place."""
+    from cloister.hub.services.sites.joining import Joining, join, roster_of
+
+    keys = {name: _made(folder / name, name, rows, turn) for turn, (name, rows) in enumerate(_CLINIC_ROWS.items())}
+    roster = roster_of(hub, "\n".join(json.dumps({name: key.public.hex()}) for name, key in keys.items()), "0")
+    asked = Joining(
+        roster=json.dumps(roster.plain()),
+        signatures="\n".join(json.dumps({name: key.sign(roster.text).hex()}) for name, key in keys.items()),
+        table=_TABLE,
+        overlap="none",
+        title="Three clinics",
+        about="Rows at three sites, each a process of its own; this hub sees nothing but their sums with noise.",
+        population=CLINICS,
+        reason="The clinics take patients of any age.",
+        size=2000,
+        listed=True,
+    )
+    join(hub, owner, asked, PureDP(_BUDGET))
+
+
+@contextlib.contextmanager
+def _running_clinics(hub: Hub, folder: Path, address: str) -> Iterator[None]:
+    """The three processes, once all of them have called; they end with the demonstration."""
+    command = [sys.executable, "-m", "cloister", "site", "--hub", address, "--data"]
+    with contextlib.ExitStack() as ended:
+        for name in _CLINIC_ROWS:
+            process = subprocess.Popen(  # noqa: S603  (this program)
+                [*command, str(folder / name), "--with-parent"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            ended.callback(_end, process)
+        _wait_for_calls(hub)
+        yield
+
+
+def _wait_for_calls(hub: Hub) -> None:
+    from cloister.hub.platform.catalogue import coordinators_of, joined_in, versions_at_sites
+
+    with hub.database.reading() as db:
+        [signed] = [joined_in(hub, version).signed for row, version in versions_at_sites(db) if row.name == CLINICS]
+    coordinator = coordinators_of(hub).of(signed)
+    ends = time.monotonic() + _SECONDS
+    while not all(each.seen for each in coordinator.presence.values()):
+        if time.monotonic() > ends:
+            raise EngineError(
+                "The clinics did not start", why=f"they did not call for {_SECONDS} seconds", instead="cloister demo"
+            )
+        time.sleep(0.05)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with process:  # its standard input is closed
+        process.terminate()
+
+
+def _made(folder: Path, name: str, rows: int, turn: int) -> SigningKey:
+    """A site's folder, as its owner would fill it: made-up patients, a key, and what is allowed."""
+    folder.mkdir(parents=True, mode=0o700)
+    random = Random.deterministic(turn)
+    ages, draws = random.below(100, rows).tolist(), random.below(100, rows).tolist()
+    lines = [f"{age},{str(draw < 3 + age // 4).lower()}" for age, draw in zip(ages, draws, strict=True)]
+    (folder / "patients.csv").write_text("\n".join(["age,diabetes", *lines, ""]), encoding="utf-8")
+    told = _SITE.format(name=name, table=_TABLE, budgeted=CLINICS, budget=_BUDGET)
+    (folder / "site.toml").write_text(told, encoding="utf-8")
+    make_key_file(folder / "site.key", new_key().hex())
+    return SigningKey(bytes.fromhex((folder / "site.key").read_text(encoding="ascii").strip()))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli.bounds import BOUNDS, declared_table
-from cloister.cli.opened import open_ledger, text_in, waiting
-from cloister.cli.tables import names_in
+from cloister.cli.opened import names_in, open_ledger, text_in, waiting
+from cloister.cli.written import FILE
 from cloister.errors import InvalidParameter
 from cloister.printable import json_of, shown
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from cloister.guests.sandbox.processes import Language
     from cloister.tables import PrivateTable
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _PACKAGES_HELP = "Modules that it imports, separated by commas: it runs in a process of the machine."
 _BOUNDS_HELP = "By blocks: the range of each number that it returns, such as 0:120,-1:1."
 
@@ -66,7 +65,7 @@ def environments() -> None:
 
 @environments.command("build")
 @click.argument("name")
-@click.argument("requirements", type=_FILE)
+@click.argument("requirements", type=FILE)
 @click.option(
     "--wheels", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path), help="A folder of wheels."
 )
@@ -148,7 +147,7 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
 
     for option in reversed(
         [
-            click.argument("code", type=_FILE),
+            click.argument("code", type=FILE),
             click.argument("data"),
             click.option("--entry", help="The function that is called (default: the last one of the file)."),
             click.option(
@@ -165,7 +164,7 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--environment", default="", help="Of which the modules are (default: of those beside cloister)."),
             click.option("--author", default="", help="Declared: whose mechanism it is."),
             click.option("--mechanism", default="", help="Declared: which mechanism it claims to be."),
-            click.option("--proof", type=_FILE, help="Declared: a file that says why it keeps the spend."),
+            click.option("--proof", type=FILE, help="Declared: a file that says why it keeps the spend."),
         ]
     ):
         called = option(called)
@@ -174,7 +173,7 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
 
 @guest.command("try")
 @_with_guest
-@click.option("--tests", type=_FILE, help="A file of functions test_…() that call the guest's.")
+@click.option("--tests", type=FILE, help="A file of functions test_…() that call the guest's.")
 @click.option("--rows", type=click.IntRange(1), help="How many rows a run may meet (default: as DATA declares).")
 def attempt(made: Guest, name: str, table: PrivateTable, tests: Path | None, rows: int | None) -> None:
     """Run a guest on made-up rows that follow the declarations of DATA: it costs nothing, and says where the code fails.
@@ -262,11 +261,8 @@ def run(
             found = made.run(session, name, PureDP(epsilon), purpose=purpose, admitted=admitted)
     if as_json:
         told = {"guest": found.guest, "way": found.way, "values": found.values, "margins": dict(found.margins)}
-        told |= (
-            {}
-            if found.failed is None
-            else {"failed": {"count": found.failed.count, "margin": found.failed.margin, "blocks": found.failed.blocks}}
-        )
+        if (failed := found.failed) is not None:
+            told["failed"] = {"count": failed.count, "margin": failed.margin, "blocks": failed.blocks}
         click.echo(json_of({**told, "cost": str(found.cost), "why": found.why, "provenance": found.provenance}))
     else:
         click.echo(str(found))

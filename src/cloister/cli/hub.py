@@ -1,19 +1,26 @@
-"""`cloister hub`: a hub for an institution; what is wrong with its settings; its keys and links."""
+"""`cloister hub`: a hub for an institution; what is wrong with its settings; its keys and links. `cloister worker`: a process
+that runs its jobs and nothing else.
+"""
 
 from __future__ import annotations
 
 import base64
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import shlex
+import signal
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cloister.cli.written import FILE, FOLDER
 from cloister.errors import CloisterError, InvalidParameter, MissingDependency
 from cloister.installed import install
 
@@ -22,13 +29,24 @@ if TYPE_CHECKING:
     from cloister.hub.settings import Settings
 
 _HERE = Path("hub")
-_DATA = click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="The hub's folder (default: ./hub).")
+_DATA = click.option("--data", type=FOLDER, help="The hub's folder (default: ./hub).")
 _SETTINGS = click.option(
     "--settings",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="The settings file (default: hub.toml in the folder).",
 )
+
+
+def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """The settings of the hub, as the options of the command say, or else those that were named before it."""
+
+    @functools.wraps(command)
+    def called(context: click.Context, /, data: Path | None, file: Path | None, **given: Any) -> None:
+        before, before_file, others = context.obj
+        command(settings_of(data or before, file or before_file, **others), **given)
+
+    return _DATA(_SETTINGS(click.pass_context(called)))
 
 
 @click.group(invoke_without_command=True)
@@ -52,22 +70,19 @@ def hub(context: click.Context, /, data: Path | None, file: Path | None, **given
         given["ledger"] = given["database"]
     context.obj = (data, file, given)
     if context.invoked_subcommand is None:
-        _serve(_settings(context))
+        _serve(settings_of(data, file, **given))
 
 
 @hub.command()
-@_DATA
-@_SETTINGS
+@_with_settings
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
-def check(context: click.Context, data: Path | None, file: Path | None, as_json: bool) -> None:
+def check(settings: Settings, as_json: bool) -> None:
     """Report errors and weaknesses of the settings, what is not installed, stored grants, rules, policies and rows that can't be
     read, and which sandboxes for guests this machine has; exit code 1 where something is wrong.
 
     \b
     cloister hub check --data /srv/cloister
     """
-    settings = _settings(context, data, file)
     from cloister.guests.sandbox.environments import environments
     from cloister.guests.sandbox.opening import sandboxes
     from cloister.hub.checking import unoffered, weaknesses
@@ -110,17 +125,14 @@ def key() -> None:
 
 @hub.command()
 @click.argument("email", required=False)
-@_DATA
-@_SETTINGS
-@click.pass_context
-def link(context: click.Context, data: Path | None, file: Path | None, email: str | None) -> None:
+@_with_settings
+def link(settings: Settings, email: str | None) -> None:
     """Print a one-time link: the first administrator's, or one to reset a person's password.
 
     \b
     cloister hub link --data /srv/cloister
     cloister hub link ada@example.org --data /srv/cloister
     """
-    settings = _settings(context, data, file)
     from cloister.hub.platform.accounts import first_link
 
     with open_hub(_beside(settings)) as opened:
@@ -131,11 +143,9 @@ def link(context: click.Context, data: Path | None, file: Path | None, email: st
 
 
 @hub.command("rotate-key")
-@click.argument("new", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@_DATA
-@_SETTINGS
-@click.pass_context
-def rotate_key(context: click.Context, data: Path | None, file: Path | None, new: Path) -> None:
+@click.argument("new", type=FILE)
+@_with_settings
+def rotate_key(settings: Settings, new: Path) -> None:
     """Re-encrypt every stored key under a new master key.
 
     Stop the hub and its workers first; after an interruption, run it again.
@@ -144,10 +154,8 @@ def rotate_key(context: click.Context, data: Path | None, file: Path | None, new
     cloister hub key > new.key
     cloister hub rotate-key new.key --data /srv/cloister
     """
-    settings = _settings(context, data, file)
-    from cloister.hub.keys import hub_keyring, master_key
+    from cloister.hub.keys import hub_keyring, master_key, rotate
     from cloister.hub.locks import exclusive_lock
-    from cloister.hub.rotation import rotate
 
     with exclusive_lock(settings, "The master key was not changed"), open_hub(settings, services=False) as opened:
         counted = rotate(opened, hub_keyring(master_key(None, new, make=False)))
@@ -158,10 +166,8 @@ def rotate_key(context: click.Context, data: Path | None, file: Path | None, new
 @click.argument("database")
 @click.option("--ledger", default="", help="postgresql://… of the ledger (default: the same database).")
 @click.option("--dry-run", is_flag=True, help="Copy and compare everything, then undo it.")
-@_DATA
-@_SETTINGS
-@click.pass_context
-def move(context: click.Context, data: Path | None, file: Path | None, database: str, ledger: str, dry_run: bool) -> None:
+@_with_settings
+def move(settings: Settings, database: str, ledger: str, dry_run: bool) -> None:
     """Copy a hub's databases to PostgreSQL, or back into its folder ("files"), and compare every row.
 
     Stop the hub and its workers first. The old databases stay as they are.
@@ -171,7 +177,6 @@ def move(context: click.Context, data: Path | None, file: Path | None, database:
     cloister hub move postgresql://hub@db.example.org/hub --data /srv/cloister
     cloister hub move files --data /srv/cloister
     """
-    settings = _settings(context, data, file)
     from cloister.hub.locks import exclusive_lock
     from cloister.hub.moving import FILES
     from cloister.hub.moving import move as moved
@@ -191,11 +196,9 @@ def move(context: click.Context, data: Path | None, file: Path | None, database:
 
 
 @hub.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@_DATA
-@_SETTINGS
-@click.pass_context
-def backup(context: click.Context, data: Path | None, file: Path | None, folder: Path) -> None:
+@click.argument("folder", type=FOLDER)
+@_with_settings
+def backup(settings: Settings, folder: Path) -> None:
     """Copy a hub into a new folder while it runs: databases, encrypted tables, the head of the audit log.
 
     The master key is left out on purpose.
@@ -205,17 +208,15 @@ def backup(context: click.Context, data: Path | None, file: Path | None, folder:
     """
     from cloister.hub.backup import back_up as copied
 
-    count = copied(_settings(context, data, file), folder)
+    count = copied(settings, folder)
     click.echo(f"{count} files are in {folder}, with a manifest")
     click.echo("left out on purpose: master.key and hub.toml; keep them elsewhere, since who has both has the data")
 
 
 @hub.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@_DATA
-@_SETTINGS
-@click.pass_context
-def restore(context: click.Context, data: Path | None, file: Path | None, folder: Path) -> None:
+@_with_settings
+def restore(settings: Settings, folder: Path) -> None:
     """Restore a backup in place of a lost hub. Its ledger stays frozen until the total spending is entered.
 
     \b
@@ -225,7 +226,6 @@ def restore(context: click.Context, data: Path | None, file: Path | None, folder
     from cloister.cli.ledgers import loss_option
     from cloister.hub.backup import put_back as placed
 
-    settings = _settings(context, data, file)
     count = placed(folder, settings)
     click.echo(f"{count} files are back in {settings.data}")
     key = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
@@ -282,12 +282,6 @@ def settings_of(data: Path | None, file: Path | None = None, **given: Any) -> Se
     return load(data or _HERE, file=file, environment=os.environ, **given)
 
 
-def _settings(context: click.Context, data: Path | None = None, file: Path | None = None) -> Settings:
-    """Those of the command, or else those that were named before it."""
-    before, before_file, given = context.obj
-    return settings_of(data or before, file or before_file, **given)
-
-
 def _password_link(opened: Hub, address: str) -> str:
     from cloister.hub.caller import Caller
     from cloister.hub.platform.accounts.links import password_link
@@ -327,3 +321,32 @@ def _serve(settings: Settings) -> None:
                 click.echo(str(weak), err=True)
 
         serve(opened, ready=ready, at=at, ends=True)
+
+
+@click.command()
+@click.option("--data", required=True, type=click.Path(path_type=Path, file_okay=False, exists=True), help="The hub's folder.")
+@click.option("--settings", type=click.Path(path_type=Path, dir_okay=False), help="The settings file (default: DIR/hub.toml).")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of jobs that run at once.")
+@click.option("--grace", default=30.0, show_default=True, type=click.FloatRange(0), help="Seconds to finish when asked to stop.")
+def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
+    """Run a hub's jobs. SIGTERM lets the current jobs finish, and returns those that take longer than the grace period.
+
+    \b
+    cloister worker --data /srv/hub
+    cloister worker --data /srv/hub --jobs 2 --grace 120
+    """
+    from cloister.hub.locks import shared_lock
+    from cloister.hub.platform.jobs import stop_workers
+    from cloister.hub.serving import end_by
+    from cloister.hub.settings import load
+
+    chosen = dataclasses.replace(load(data, file=settings, environment=os.environ), workers=jobs, pg_port=0)
+    told = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: told.set())
+    with shared_lock(chosen, "The worker was not started"), open_hub(chosen) as opened:
+        click.echo(f"ready: {jobs} at once, for {chosen.title}")
+        told.wait()
+        click.echo("ending")
+        end_by(grace + 5)
+        stop_workers(opened, grace)

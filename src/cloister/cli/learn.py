@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
+import re
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
+import numpy.typing as npt
 
 from cloister.cli import spreadsheets
 from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import open_ledger, waiting
-from cloister.cli.written import CHART, WRITTEN, Written
-from cloister.errors import InvalidParameter
-from cloister.tables import PrivateTable
+from cloister.cli.written import CHART, FILE, WRITTEN, Written
+from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.tables import Category, PrivateTable
+from cloister.tables.sourcing.reading import PLAIN_INTEGER, read_days, read_number, read_truth
 
 if TYPE_CHECKING:
     from cloister.learn.assessment.curve import Curve
     from cloister.learn.frame.base import PrivateModel
     from cloister.privacy import Guarantee
+
+_FAR = 1e300
 
 
 @click.command()
@@ -37,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--save", type=WRITTEN, help="Write the model as JSON.")
 @click.option("--card", type=Written(".md", ".html", ".json", ".txt"), help="Write the model card: .md, .html, .json or .txt.")
 @click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
-@click.option("--predict", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Predict with a saved model.")
+@click.option("--predict", type=FILE, help="Predict with a saved model.")
 @click.option("--curve", is_flag=True, help="Plot quality against ε. NOT PRIVATE: for public rows, or for the owner alone.")
 @click.option("--epsilons", help="Of --curve: the values of ε, separated by commas (default: 0.1,0.3,1,3,10).")
 @click.option("--runs", type=click.IntRange(1, 10_000), help="Of --curve: runs of each ε (default: 10).")
@@ -59,8 +68,6 @@ def learn(**given: Any) -> None:
         return
     _check(given)
     if given["predict"] is not None:
-        from cloister.cli.learn_predict import predict
-
         how = {"as_json": given["as_json"], "for_spreadsheets": given["for_spreadsheets"]}
         predict(given["predict"], Path(given["data"]), given["out"], **how)
         return
@@ -128,12 +135,11 @@ def _model(given: dict[str, Any]) -> PrivateModel:
     model: PrivateModel = getattr(cloister.learn, name)()
     known = model.get_params(deep=False)
     chosen = {key: given[key] for key in ("epsilon", "delta") if given[key] is not None}
+    taken = ("random", "privacy", "bounds", "bounds_y", "classes", "epsilon", "delta")
+    free = [each for each in known if each not in taken]
     for setting in given["settings"]:
         key, equals, text = setting.partition("=")
-        if not equals or key not in known or key in ("random", "privacy", "bounds", "bounds_y", "classes", "epsilon", "delta"):
-            free = [
-                each for each in known if each not in ("random", "privacy", "bounds", "bounds_y", "classes", "epsilon", "delta")
-            ]
+        if not equals or key not in free:
             raise InvalidParameter(
                 f"--set {setting} is invalid",
                 why=f"parameters of {name} are {', '.join(free) or 'none'}",
@@ -251,3 +257,134 @@ def _print_methods(*, as_json: bool) -> None:
         return
     for each in METHODS.values():
         click.echo(f"{each.name:<28} {each.title} ({each.task}{'' if each.pure else '; needs --delta'})")
+
+
+def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, for_spreadsheets: bool) -> None:
+    """Print predictions, or write them: a column `prediction`, one line a row.
+
+    The names of the model's features say how they are made: `age` is the column age as a number (a day counts from 1970, yes is
+    1), and `sex=F` is 1 where the column sex holds F. A row with a missing value, or with a category that the model does not
+    know, gets no prediction.
+    """
+    from cloister.learn.frame.portable import load
+
+    model = load(model_path)
+    if not hasattr(model, "predict"):
+        raise InvalidParameter(
+            f"The model {model_path.name} is invalid",
+            why=f"a {type(model).__name__} predicts nothing",
+            instead="--model GaussianNB",
+        )
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    if not names:
+        raise InvalidParameter(
+            f"The model {model_path.name} is invalid",
+            why="it learnt from arrays without names, so no column can be found for its features",
+            instead="cloister.learn.load(path).predict(X)",
+        )
+    found = _predicted(model, features_of(rows, names))
+    if as_json:
+        click.echo(json.dumps({"prediction": found}, ensure_ascii=False, default=str))
+        return
+    cells = [["" if value is None else value] for value in found]
+    lines = spreadsheets.as_written(["prediction"], cells, for_spreadsheets=for_spreadsheets)
+    if out is not None:
+        with out.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(lines)
+    else:
+        csv.writer(sys.stdout).writerows(lines)
+
+
+def _predicted(model: Any, X: npt.NDArray[np.float64]) -> list[Any]:
+    known = ~np.isnan(X).any(axis=1)
+    found: list[Any] = [None] * len(X)
+    if known.any():
+        model.feature_names_in_ = None
+        del model.feature_names_in_  # the columns were found by name already
+        for place, value in zip(np.flatnonzero(known).tolist(), model.predict(X[known]).tolist(), strict=True):
+            found[place] = value
+    return found
+
+
+def features_of(path: Path, names: list[str]) -> npt.NDArray[np.float64]:
+    """The features of the rows of a file, by their names; cells are read as those of rows to learn from are."""
+    from cloister.learn.frame.encoding import Encoder
+
+    found, place = _texts(path, names), 0
+    parts = []
+    for column, texts in found.items():
+        values = [name.removeprefix(f"{column}=") for name in names[place:] if _column(name, found) == column]
+        place += len(values)
+        if values == [column]:
+            parts.append(np.array([_number(text) for text in texts], dtype=np.float64)[:, None])
+        else:
+            parts.append(Encoder(columns=((column, _category(values)),)).transform({column: texts}))
+    return np.concatenate(parts, axis=1)
+
+
+def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
+    """The columns of these features as texts, in their order."""
+    import duckdb
+
+    from cloister.tables.engines.connection import connected
+    from cloister.tables.sourcing.lines import read_header
+
+    if not path.is_file():
+        raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
+    with connected() as engine:
+        try:
+            if path.suffix == ".parquet":
+                rows = engine.read_parquet(str(path))
+            else:
+                header = read_header(path)
+                rows = engine.read_csv(
+                    str(path),
+                    all_varchar=True,
+                    header=True,
+                    sep=header.delimiter,
+                    names=list(header.names),
+                    quotechar='"',
+                    escapechar='"',
+                )
+            columns = dict.fromkeys(_column(name, rows.columns) for name in names)
+            chosen = ", ".join(f'CAST("{_doubled(column)}" AS VARCHAR)' for column in columns)
+            cells = rows.project(chosen).fetchall()
+        except (duckdb.Error, UnicodeDecodeError):
+            raise InvalidParameter(
+                f"The file {path.name!r} is invalid",
+                why="it is no table, or a line has more or fewer cells than the first",
+                instead="rows.csv",
+            ) from None
+    return {column: [cell[place] for cell in cells] for place, column in enumerate(columns)}
+
+
+def _column(name: str, columns: Collection[str]) -> str:
+    """The column that a feature is of: of the name itself, or of what stands before one of its =."""
+    if name in columns:
+        return name
+    found = max((column for column in columns if name.startswith(f"{column}=")), key=len, default=None)
+    if found is None:
+        column = name.partition("=")[0]
+        raise UnknownColumn(
+            f"The column {column!r} is missing", why="the model learnt from it", instead=f"a file with {column} in its first line"
+        )
+    return found
+
+
+def _category(values: list[str]) -> Category:
+    """What was declared, as far as names tell: numbers and truth values may be spelled in several ways."""
+    if set(values) <= {"True", "False"}:
+        return Category([value == "True" for value in values])
+    return Category([int(value) for value in values] if all(re.fullmatch(PLAIN_INTEGER, value) for value in values) else values)
+
+
+def _number(text: str | None) -> float:
+    """A number, a truth value or a day; a number that is too large for a float counts as beyond every bound."""
+    for read in (read_number, read_truth, read_days):
+        if text is not None and (found := read(text)) is not None:
+            return float(np.clip(found, -_FAR, _FAR))
+    return math.nan
+
+
+def _doubled(name: str) -> str:
+    return name.replace('"', '""')

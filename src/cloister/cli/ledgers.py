@@ -1,13 +1,15 @@
-"""What `cloister ledger` prints."""
+"""`cloister ledger`: budgets and charges, verified, raised and restored."""
 
 from __future__ import annotations
 
 import json
 import shlex
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from cloister.cli.opened import existing_ledger, waiting
 from cloister.errors import InvalidParameter
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.privacy.rational import text_of
@@ -17,15 +19,116 @@ if TYPE_CHECKING:
     from cloister.ledger import Ledger
 
 
-def show(book: Ledger, population: str | None, *, as_json: bool) -> None:
-    """All populations, or the charges of one."""
-    if population is None:
-        _show_populations(book, as_json=as_json)
-    else:
-        _show_charges(book, population, as_json=as_json)
+@click.group()
+def ledger() -> None:
+    """Budgets and charges: look at them, verify them, raise them. A ledger is a file, a postgresql:// address, or the folder of a
+    hub.
+
+    \b
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
+    cloister ledger show budget.db
+    cloister ledger verify budget.db
+    """
 
 
-def budget_of(epsilon: str | None, delta: str | None, rho: str | None) -> Guarantee:
+@ledger.command("show")
+@click.argument("where")
+@click.argument("population", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def ledger_show(where: str, population: str | None, as_json: bool) -> None:
+    """Show every population with its budget, or the charges of one.
+
+    \b
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
+    cloister ledger show budget.db
+    cloister ledger show budget.db census --json
+    """
+    with existing_ledger(where) as book:
+        if population is None:
+            _show_populations(book, as_json=as_json)
+        else:
+            _show_charges(book, population, as_json=as_json)
+
+
+@ledger.command("verify")
+@click.argument("where")
+def ledger_verify(where: str) -> None:
+    """Check every line of the chain. Exit code 1, with the first broken line, if one was changed, dropped or rolled back.
+
+    \b
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
+    cloister ledger verify budget.db
+    """
+    with existing_ledger(where) as book, waiting("verifying"):
+        outcome = book.verify()
+        count = book.head[0]
+    if outcome:
+        click.echo(f"{count:,} lines, none changed, dropped or rolled back")
+        return
+    click.echo(f"BROKEN: {outcome}", err=True)
+    sys.exit(1)
+
+
+@ledger.command("raise")
+@click.argument("where")
+@click.argument("population")
+@click.option("--epsilon", help="The new ε.")
+@click.option("--delta", help="The new δ, of an (ε, δ) or a zCDP budget.")
+@click.option("--rho", help="The new ρ.")
+@click.option("--who", required=True, help="The person who decides.")
+@click.option("--why", required=True, help="The reason; the ledger keeps it.")
+def ledger_raise(
+    where: str, population: str, epsilon: str | None, delta: str | None, rho: str | None, who: str, why: str
+) -> None:
+    """Raise a budget: an audited act of its owner.
+
+    \b
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
+    cloister ledger raise budget.db census --epsilon 2 --who "data board" --why "second study approved"
+    """
+    with existing_ledger(where) as book:
+        book.raise_budget(population, _budget_of(epsilon, delta, rho), who=who, why=why)
+        click.echo(f"{population}: budget {book.budget(population)}, of which {book.remaining(population)} is left")
+
+
+@ledger.command("restore")
+@click.argument("where")
+@click.option(
+    "--loss",
+    "losses",
+    multiple=True,
+    metavar="POPULATION=AMOUNT",
+    help="What a population has spent in all, for example people=0.7.",
+)
+@click.option("--who", required=True, help="The person who decides.")
+@click.option("--why", required=True, help="The reason; the ledger keeps it.")
+def ledger_restore(where: str, losses: tuple[str, ...], who: str, why: str) -> None:
+    """Unfreeze a restored ledger: enter the total that each population has spent (at least the known amount).
+
+    \b
+    cloister ledger restore budget.db --loss people=0.7 --who "data board" --why "disk of May"
+    cloister ledger restore /srv/cloister --loss people=0.7 --who "data board" --why "disk of May"
+    """
+    with existing_ledger(where) as book:
+        _restore(book, losses, who=who, why=why)
+
+
+@ledger.command("export")
+@click.argument("where")
+@click.argument("population", required=False)
+def ledger_export(where: str, population: str | None) -> None:
+    """Print the standing charges as dp_accounting events, one a line (needs dp-accounting).
+
+    \b
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
+    cloister ledger export budget.db census
+    """
+    with existing_ledger(where) as book:
+        for event in book.export(population):
+            click.echo(repr(event))
+
+
+def _budget_of(epsilon: str | None, delta: str | None, rho: str | None) -> Guarantee:
     """The budget that the options write."""
     if rho is not None and epsilon is None:
         return ZCDP(rho, delta or 0)
@@ -34,7 +137,7 @@ def budget_of(epsilon: str | None, delta: str | None, rho: str | None) -> Guaran
     raise InvalidParameter("The budget is invalid", why="it needs either --epsilon or --rho", instead="--epsilon 2")
 
 
-def restore(book: Ledger, losses: tuple[str, ...], *, who: str, why: str) -> None:
+def _restore(book: Ledger, losses: tuple[str, ...], *, who: str, why: str) -> None:
     """Enter the losses; without any, say which are needed."""
     freeze = book.frozen
     if freeze is None:

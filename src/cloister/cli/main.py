@@ -13,8 +13,8 @@ from typing import NoReturn
 
 import click
 
-from cloister.cli.opened import existing_ledger, waiting
 from cloister.cli.speaking import on_command_line
+from cloister.cli.written import FOLDER
 from cloister.errors import CloisterError, MissingDependency
 from cloister.installed import DISTRIBUTION, edition, install
 
@@ -28,6 +28,7 @@ _HOMES = {
     "helper": "helper",
     "hub": "hub",
     "learn": "learn",
+    "ledger": "ledgers",
     "mine": "mine",
     "query": "questions",
     "risk": "risk",
@@ -37,7 +38,7 @@ _HOMES = {
     "guest": "guest",
     "synth": "synth",
     "vault": "vault",
-    "worker": "worker",
+    "worker": "hub",
 }
 """The module of each command that has one. It is imported when the command is called: a question needs no attacks."""
 
@@ -131,7 +132,7 @@ def _failed(error: Exception) -> NoReturn:
 
 
 @cli.command()
-@click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="Keep the hub in this folder.")
+@click.option("--data", type=FOLDER, help="Keep the hub in this folder.")
 @click.option("--port", type=click.IntRange(0, 65535), help="The port; 0: a free one (default: CLOISTER_HUB_PORT, or 8765).")
 @click.option("--once", is_flag=True, help="Exit after printing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -145,126 +146,12 @@ def demo(data: Path | None, port: int | None, once: bool, as_json: bool, no_site
     cloister demo --once
     cloister demo --terminal
     """
-    if terminal:
-        from cloister.cli.demo import run_demo
+    from cloister.cli.demo_hub import run_demo, run_hub
 
+    if terminal:
         run_demo(interactive=not once and not as_json and sys.stdin.isatty(), as_json=as_json)
         return
-    from cloister.cli.demo_hub import run_hub
-
     run_hub(data, port=port, once=once, as_json=as_json, sites=not no_sites)
-
-
-@cli.group()
-def ledger() -> None:
-    """Budgets and charges: look at them, verify them, raise them. A ledger is a file, a postgresql:// address, or the folder of a
-    hub.
-
-    \b
-    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
-    cloister ledger show budget.db
-    cloister ledger verify budget.db
-    """
-
-
-@ledger.command("show")
-@click.argument("where")
-@click.argument("population", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def ledger_show(where: str, population: str | None, as_json: bool) -> None:
-    """Show every population with its budget, or the charges of one.
-
-    \b
-    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
-    cloister ledger show budget.db
-    cloister ledger show budget.db census --json
-    """
-    from cloister.cli.ledgers import show
-
-    with existing_ledger(where) as book:
-        show(book, population, as_json=as_json)
-
-
-@ledger.command("verify")
-@click.argument("where")
-def ledger_verify(where: str) -> None:
-    """Check every line of the chain. Exit code 1, with the first broken line, if one was changed, dropped or rolled back.
-
-    \b
-    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
-    cloister ledger verify budget.db
-    """
-    with existing_ledger(where) as book, waiting("verifying"):
-        outcome = book.verify()
-        count = book.head[0]
-    if outcome:
-        click.echo(f"{count:,} lines, none changed, dropped or rolled back")
-        return
-    click.echo(f"BROKEN: {outcome}", err=True)
-    sys.exit(1)
-
-
-@ledger.command("raise")
-@click.argument("where")
-@click.argument("population")
-@click.option("--epsilon", help="The new ε.")
-@click.option("--delta", help="The new δ, of an (ε, δ) or a zCDP budget.")
-@click.option("--rho", help="The new ρ.")
-@click.option("--who", required=True, help="The person who decides.")
-@click.option("--why", required=True, help="The reason; the ledger keeps it.")
-def ledger_raise(
-    where: str, population: str, epsilon: str | None, delta: str | None, rho: str | None, who: str, why: str
-) -> None:
-    """Raise a budget: an audited act of its owner.
-
-    \b
-    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
-    cloister ledger raise budget.db census --epsilon 2 --who "data board" --why "second study approved"
-    """
-    from cloister.cli.ledgers import budget_of
-
-    with existing_ledger(where) as book:
-        book.raise_budget(population, budget_of(epsilon, delta, rho), who=who, why=why)
-        click.echo(f"{population}: budget {book.budget(population)}, of which {book.remaining(population)} is left")
-
-
-@ledger.command("restore")
-@click.argument("where")
-@click.option(
-    "--loss",
-    "losses",
-    multiple=True,
-    metavar="POPULATION=AMOUNT",
-    help="What a population has spent in all, for example people=0.7.",
-)
-@click.option("--who", required=True, help="The person who decides.")
-@click.option("--why", required=True, help="The reason; the ledger keeps it.")
-def ledger_restore(where: str, losses: tuple[str, ...], who: str, why: str) -> None:
-    """Unfreeze a restored ledger: enter the total that each population has spent (at least the known amount).
-
-    \b
-    cloister ledger restore budget.db --loss people=0.7 --who "data board" --why "disk of May"
-    cloister ledger restore /srv/cloister --loss people=0.7 --who "data board" --why "disk of May"
-    """
-    from cloister.cli.ledgers import restore
-
-    with existing_ledger(where) as book:
-        restore(book, losses, who=who, why=why)
-
-
-@ledger.command("export")
-@click.argument("where")
-@click.argument("population", required=False)
-def ledger_export(where: str, population: str | None) -> None:
-    """Print the standing charges as dp_accounting events, one a line (needs dp-accounting).
-
-    \b
-    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
-    cloister ledger export budget.db census
-    """
-    with existing_ledger(where) as book:
-        for event in book.export(population):
-            click.echo(repr(event))
 
 
 @cli.command()

@@ -1,4 +1,5 @@
-"""What commands open, and the sign of life that they give while they work: a session over tables, a ledger, a text, a spinner.
+"""What commands open, and the sign of life that they give while they work: a session over tables, a ledger, a table
+(a file of one's own, or a sample), a text, a spinner.
 
 What may not live here: what a command prints.
 """
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 
@@ -73,6 +74,30 @@ def existing_ledger(where: str) -> Iterator[Ledger]:
         yield book
 
 
+def table_of(data: Path) -> Any:
+    """The file, or the sample of people who are made up.
+
+    >>> table_of(Path("people.csv"))
+    PosixPath('people.csv')
+    """
+    if str(data) == "census" and not data.exists():
+        from cloister.anonymize.frames import need_polars
+        from cloister.samples import census
+
+        source: Any = census().source
+        return need_polars().DataFrame(source.table)
+    return data
+
+
+def names_in(text: str) -> list[str]:
+    """Names on a line, between commas.
+
+    >>> names_in("age, sex,")
+    ['age', 'sex']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def text_in(path: Path) -> str:
     """The text of a file in UTF-8, with or without the mark that editors put before it (BOM)."""
     try:
@@ -86,14 +111,21 @@ def text_in(path: Path) -> str:
 @contextmanager
 def waiting(what: str) -> Iterator[Callable[[str], None]]:
     """A sign of life on a terminal: the stage and the time, never how many rows or how much is done of private work."""
-    if not sys.stderr.isatty():
-        yield lambda stage: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    with progress_bar(what, "Spinner", "Text", "TimeElapsed") as update:
+        yield lambda stage: update(description=stage)
 
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda stage: progress.update(task, description=stage)
+
+@contextmanager
+def progress_bar(what: str, *columns: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    """How a line on a terminal is told of progress; nothing elsewhere. Columns are rich's, by name; none: as rich has them."""
+    if not sys.stderr.isatty():
+        yield lambda **_: None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    told = {"Text": ["{task.description}"]}
+    made = [getattr(progress, f"{name}Column")(*told.get(name, ())) for name in columns]
+    with progress.Progress(*made, console=Console(stderr=True), transient=True) as line:
+        task = line.add_task(what, total=total)
+        yield lambda **how: line.update(task, **how)

@@ -7,13 +7,15 @@ import fcntl
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cloister.errors import InvalidParameter
+from cloister.cli.written import FOLDER
+from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.parsers import toml_in
 from cloister.printable import shown
 
 if TYPE_CHECKING:
@@ -24,6 +26,19 @@ CERTIFICATE = click.option(
 )
 
 PROXY = click.option("--proxy", help="The HTTP proxy through which the hub is called, such as http://proxy.example.org:3128.")
+
+
+def folder_option(whose: str, usual: str) -> Callable[[Any], Any]:
+    """The folder of a party; `usual`: where it is by itself, under the present one."""
+    return click.option("--data", type=FOLDER, default=Path(usual), help=f"{whose} (default: ./{usual}).")
+
+
+def settings_in(path: Path, instead: str) -> dict[str, Any]:
+    """What a TOML file of a party says."""
+    try:
+        return toml_in(path)
+    except (OSError, ValueError) as error:
+        raise InvalidDeclaration(f"The file {path.name} is invalid", why=str(error), instead=instead) from None
 
 
 @contextlib.contextmanager

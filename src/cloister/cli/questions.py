@@ -13,7 +13,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.opened import session_over, waiting
-from cloister.cli.written import CHART
+from cloister.cli.written import CHART, FILE
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _question_options(command: _Command) -> _Command:
         click.option("--who", help="The name that the ledger records with the charge (default: command line)."),
         click.option("--budget", help="ε of the budget if neither the ledger nor the file has one, for example 1."),
         click.option("--ledger", "ledger", help=_LEDGER_HELP),
-        click.option("--tables", "tables", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=_TABLES_HELP),
+        click.option("--tables", "tables", type=FILE, help=_TABLES_HELP),
     ):
         command = option(command)
     return command

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from cloister.cli.tables import names_in, table_of
-from cloister.cli.written import PAGE
+from cloister.cli.opened import names_in, table_of
+from cloister.cli.written import PAGE, write_page
 from cloister.errors import InvalidParameter
 
 
@@ -52,16 +52,10 @@ def risk(
             instead="cloister risk people.csv --quasi age,sex --sensitive disease",
         )
     found = risk_of_table(table_of(data), names_in(quasi), names_in(sensitive), population=_population(population))
-    document = found.to_dict()
     if report is not None:
-        text = {
-            ".html": lambda: found.to_html(of=data.name),
-            ".json": lambda: json.dumps(document, indent=2) + "\n",
-            ".txt": lambda: f"{found}\n",
-        }[report.suffix]()
-        report.write_text(text, encoding="utf-8")
+        write_page(found, report, of=data.name)
     if as_json:
-        click.echo(json.dumps(document))
+        click.echo(json.dumps(found.to_dict()))
     else:
         click.echo(str(found))
         if report is not None:

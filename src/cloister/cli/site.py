@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, own_files, show_key, show_log
+from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, folder_option, own_files, settings_in, show_key, show_log
+from cloister.cli.written import FILE, FOLDER
 from cloister.errors import InvalidDeclaration, InvalidParameter
-from cloister.parsers import toml_in
 from cloister.printable import shown
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from cloister.together import Site
     from cloister.together.owner import AuditLog, OwnersPolicy
 
-_DATA = click.option(
-    "--data", type=click.Path(file_okay=False, path_type=Path), default=Path("site"), help="The site's folder (default: ./site)."
-)
+_DATA = folder_option("The site's folder", "site")
 _NEXT = "site.key.next"
 """The key of the roster after this one, until it takes the place of the present one."""
 _STALE = "reread"
@@ -90,7 +88,7 @@ def site(
 
 
 @site.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=FOLDER)
 @click.option("--name", required=True, help="The site's name in the roster.")
 def init(folder: Path, name: str) -> None:
     """Make a site's folder: its key, and a site.toml to fill in. Prints the public key for the roster, and its fingerprint.
@@ -113,7 +111,7 @@ def init(folder: Path, name: str) -> None:
 
 
 @site.command()
-@click.argument("roster", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("roster", type=FILE)
 @_DATA
 @click.option("--yes", is_flag=True, help="Sign without asking: the fingerprints were compared before.")
 def sign(roster: Path, data: Path, yes: bool) -> None:
@@ -436,12 +434,7 @@ def _settings(data: Path) -> _Settings:
     from cloister.session.questions.limits import checked_limit
     from cloister.together.site import TIME_LIMIT
 
-    try:
-        told = toml_in(data / "site.toml")
-    except (OSError, ValueError) as error:
-        raise InvalidDeclaration(
-            "The file site.toml is invalid", why=str(error), instead="cloister site init FOLDER --name NAME"
-        ) from None
+    told = settings_in(data / "site.toml", "cloister site init FOLDER --name NAME")
     own, policy = told.get("site", {}), told.get("policy", {})
     texts = {part: own.get(part, "") for part in ("name", "hub", "certificate", "proxy")} if isinstance(own, dict) else {}
     if not all(isinstance(each, str) for each in texts.values()) or not texts.get("name") or not isinstance(policy, dict):

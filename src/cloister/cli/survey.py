@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli.party import own_files
-from cloister.cli.written import WRITTEN
+from cloister.cli.written import FILE, WRITTEN
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import text_of
 
 if TYPE_CHECKING:
     from cloister.local.survey import Survey
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -33,7 +31,7 @@ def survey() -> None:
 
 
 @survey.command("make")
-@click.argument("questions", type=_FILE, required=False)
+@click.argument("questions", type=FILE, required=False)
 @click.option("--out", type=WRITTEN, help="Write the survey as JSON; printed when left out.")
 @click.option("--tokens", type=click.IntRange(1, 10**7), help="Number of one-time tokens to issue, one for each invitation.")
 @click.option("--tokens-out", type=WRITTEN, help="Of --tokens: write the tokens to send, one a line; forget them afterwards.")
@@ -100,12 +98,12 @@ def make(
 
 
 @survey.command("respond")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @click.option(
     "--level", "levels", multiple=True, required=True, metavar="[NAME=]LEVEL", help="For all questions, or NAME=… for one."
 )
 @click.option("--answer", "given", multiple=True, metavar="NAME=ANSWER", help="May be repeated; a question left out: no answer.")
-@click.option("--answers", type=_FILE, help="The answers as JSON: an object with a value for each name.")
+@click.option("--answers", type=FILE, help="The answers as JSON: an object with a value for each name.")
 @click.option("--token", help="The invitation's token (default: a new one).")
 @click.option("--out", type=WRITTEN, help="Write the report; printed when left out.")
 def respond(
@@ -137,9 +135,9 @@ def respond(
 
 
 @survey.command("collect")
-@click.argument("file", type=_FILE)
-@click.argument("reports", type=_FILE, nargs=-1)
-@click.option("--invited", type=_FILE, help="The hashes of the tokens that were sent, one a line: only these count, each once.")
+@click.argument("file", type=FILE)
+@click.argument("reports", type=FILE, nargs=-1)
+@click.option("--invited", type=FILE, help="The hashes of the tokens that were sent, one a line: only these count, each once.")
 @click.option("--tally", type=WRITTEN, help="Go on from this tally if it is there, and write it back: reports may come in parts.")
 @click.option("--confidence", default="0.95", help="Confidence of the margins (default: 0.95).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -175,7 +173,7 @@ def collect(
 
 
 @survey.command("expected")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @click.argument("people", type=click.IntRange(1))
 @click.option("--confidence", default="0.95", help="Confidence of the margins (default: 0.95).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -10,16 +10,14 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.bounds import BOUNDS, declared_table
-from cloister.cli.opened import open_ledger, waiting
-from cloister.cli.tables import names_in
-from cloister.cli.written import WRITTEN
+from cloister.cli.opened import names_in, open_ledger, waiting
+from cloister.cli.written import FILE, WRITTEN
 from cloister.errors import InvalidParameter
 from cloister.session import unknown_column
 
 if TYPE_CHECKING:
     from cloister.synth import SyntheticModel
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _PAGES = (".html", ".json", ".txt")
 
@@ -122,7 +120,7 @@ def fit(
 
 
 @synth.command("sample")
-@click.argument("model", type=_FILE)
+@click.argument("model", type=FILE)
 @click.option("--rows", type=click.IntRange(0), help="How many (default: as many as the noisy count says).")
 @click.option("--given", multiple=True, help="A condition: age=60:70, plan=month|family, smoker=missing; may be repeated.")
 @click.option("--out", type=WRITTEN, help="Write .csv, .parquet or .json; left out, CSV is printed.")
@@ -152,7 +150,7 @@ def sample(model: Path, rows: int | None, given: tuple[str, ...], out: Path | No
 
 
 @synth.command("answer")
-@click.argument("model", type=_FILE)
+@click.argument("model", type=FILE)
 @click.argument("sql")
 @_JSON
 def answer(model: Path, sql: str, as_json: bool) -> None:
@@ -166,7 +164,7 @@ def answer(model: Path, sql: str, as_json: bool) -> None:
 
 
 @synth.command("report")
-@click.argument("model", type=_FILE)
+@click.argument("model", type=FILE)
 @click.option("--out", type=WRITTEN, help="Write a page to read: .html, .json or .txt; left out, the text is printed.")
 @click.option("--compare", help="NOT PRIVATE, for the owner alone: the rows that the model was made of, .csv or .parquet.")
 @click.option("--others", help="With --compare: rows of the same population that the model never saw, to attack it with.")

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cloister.cli.party import alone, end_if_broken, own_files, show_log
+from cloister.cli.party import alone, end_if_broken, folder_option, own_files, show_log
+from cloister.cli.written import FILE, FOLDER
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.parsers import toml_in
 from cloister.printable import shown
@@ -24,12 +25,7 @@ if TYPE_CHECKING:
     from cloister.together.owner import AuditLog
     from cloister.vault import Collection, Field, Keys, Vault, Views
 
-_DATA = click.option(
-    "--data",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("vault"),
-    help="The owner's folder with keys and declarations (default: ./vault).",
-)
+_DATA = folder_option("The owner's folder with keys and declarations", "vault")
 _TEMPLATE = """[vault]
 store = {store}                          # sqlite:///… or postgresql://…: who keeps it sees no value
 
@@ -69,7 +65,7 @@ def vault() -> None:
 
 
 @vault.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=FOLDER)
 @click.option("--store", required=True, help="The address of the store: sqlite:///… or postgresql://…")
 def init(folder: Path, store: str) -> None:
     """Make an owner's folder: keys, a token for programs, and a vault.toml to fill in.
@@ -321,7 +317,7 @@ def report(data: Path, collection: str, hub: str, data_set: str, token: str | No
 @vault.command()
 @_DATA
 @click.argument("collection")
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder of batches.")
+@click.option("--out", required=True, type=FOLDER, help="The folder of batches.")
 @click.option("--dry-run", is_flag=True, help="Say what can be asked, and how many bytes a row takes; read no record.")
 @click.option("--restart", is_flag=True, help="Begin with all records, for another data set of the hub.")
 def mask(data: Path, collection: str, out: Path, dry_run: bool, restart: bool) -> None:
@@ -355,10 +351,8 @@ def mask(data: Path, collection: str, out: Path, dry_run: bool, restart: bool) -
 @vault.command()
 @_DATA
 @click.option("--listen", default="127.0.0.1:8766", show_default=True, help="Where programs call, as HOST:PORT.")
-@click.option("--certificate", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Of the proxy (PEM).")
-@click.option(
-    "--certificate-key", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The key of the certificate."
-)
+@click.option("--certificate", type=FILE, help="Of the proxy (PEM).")
+@click.option("--certificate-key", type=FILE, help="The key of the certificate.")
 @click.option("--page", type=int, default=0, help="The port of the page on this machine (default: a free one).")
 def proxy(data: Path, listen: str, certificate: Path | None, certificate_key: Path | None, page: int) -> None:
     """Serve the collections to programs, and to this machine's browser a page of documents beside what the store has.

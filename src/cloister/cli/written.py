@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,18 @@ class Written(click.Path):
             raise InvalidParameter(_WHAT.format(str(path)), why=why, instead=f"{option} {path.with_name(example)}")
 
 
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+"""A file to read."""
+FOLDER = click.Path(file_okay=False, path_type=Path)
 WRITTEN = Written()
 CHART = Written(".html", ".json", ".svg", ".png")
 PAGE = Written(".html", ".json", ".txt")
+
+
+def write_page(page: Any, path: Path, **of: str) -> None:
+    """A report as the ending of its file says; `of` is what its HTML is told."""
+    if path.suffix == ".html":
+        text = page.to_html(**of)
+    else:
+        text = (json.dumps(page.to_dict(), indent=2) if path.suffix == ".json" else str(page)) + "\n"
+    path.write_text(text, encoding="utf-8")

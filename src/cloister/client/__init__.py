@@ -1,10 +1,10 @@
 """A hub as a session: the questions of `cloister.Session`, answered by a hub far away.
 
 - `connecting.py` checks the address and the token, and opens the connection.
-- `session.py` is the session; `plan.py` what it explains; `balance.py` what it says of budgets and data sets.
-- `models.py` has models learnt there, `anonymizing.py` tables anonymised there; `jobs.py` waits for what takes long.
-- `transport.py` asks, and asks again where the connection was lost; `refusals.py` turns problems into the errors of
-  `cloister.errors`.
+- `session.py` is the session, with what it says of budgets and data sets; `plan.py` what it explains.
+- `models.py` has models learnt there, `anonymizing.py` tables anonymised there.
+- `transport.py` asks, again where the connection was lost, and waits for what takes long; `refusals.py` turns problems into the
+  errors of `cloister.errors`.
 
 Nothing here sees a row or draws noise: what comes back is a release, or a model that was learnt. The hub's own code is not needed
 here, and not used.

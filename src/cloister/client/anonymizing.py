@@ -1,4 +1,4 @@
-"""Tables that a hub anonymises for their owner: the order as plain data, the job until it ends, and the table that was released.
+"""Tables that a hub anonymises for their owner: the order as plain data, and the table that was released.
 
 An `Anonymizer` says what is wanted, as it does on this machine. What it has that a hub does not take (a search of one's own,
 weights, a function as a hierarchy) is refused here, and never left out in silence.
@@ -7,12 +7,11 @@ weights, a function as a hierarchy) is refused here, and never left out in silen
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from cloister.client.jobs import ordered
 from cloister.client.transport import Transport
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import exact
@@ -20,7 +19,6 @@ from cloister.privacy.rational import exact
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
 
-_PAGE = "100"
 _SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
 _UNKNOWN = ("weights", "aggregates", "research", "missing_values", "random", "progress", "stop")
 """What a hub does not take, where it is given."""
@@ -86,31 +84,6 @@ class AnonymizedTable:
 
     def __repr__(self) -> str:
         return f"<AnonymizedTable {self.id}: {self.title!r}, made of {self.table!r}>"
-
-
-def try_there(transport: Transport, order: Mapping[str, Any], *, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Have a hub compare risk and loss: what its page shows."""
-    result = _done(transport, "/anonymised/trials", order, progress)
-    found: dict[str, Any] = transport.get(f"/anonymised/trials/{_last(result)}")
-    return found
-
-
-def anonymize_there(transport: Transport, order: Mapping[str, Any], *, progress: Callable[[str], None]) -> AnonymizedTable:
-    """Have a hub release a table."""
-    result = _done(transport, "/anonymised", order, progress)
-    return _table(transport, transport.get(f"/anonymised/{_last(result)}"))
-
-
-def anonymized_there(transport: Transport) -> list[AnonymizedTable]:
-    """What was released, the newest first."""
-    found: list[AnonymizedTable] = []
-    after = ""
-    while True:
-        page = transport.get("/anonymised", limit=_PAGE, **({"after": after} if after else {}))
-        found += [_table(transport, each) for each in page["tables"]]
-        after = page["next"] or ""
-        if not after:
-            return found
 
 
 def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose: str) -> dict[str, Any]:
@@ -208,16 +181,8 @@ def _not_there(what: str, instead: str) -> InvalidParameter:
     return InvalidParameter(f"{what} is invalid", why="a hub does not take it", instead=instead)
 
 
-def _done(transport: Transport, path: str, order: Mapping[str, Any], progress: Callable[[str], None]) -> Mapping[str, Any]:
-    told = {"what": "The table was not anonymised", "instead": "session.anonymize(…) once more"}
-    return ordered(transport, path, order, progress, **told)
-
-
-def _last(result: Mapping[str, Any]) -> str:
-    return str(result["href"]).rpartition("/")[2]
-
-
-def _table(transport: Transport, told: Mapping[str, Any]) -> AnonymizedTable:
+def table_of(transport: Transport, told: Mapping[str, Any]) -> AnonymizedTable:
+    """The table that an entry of the hub describes."""
     names = ("id", "title", "table", "data_set", "purpose")
     created = datetime.fromisoformat(str(told["created"]))
     return AnonymizedTable(**{name: str(told[name]) for name in names}, created=created, _transport=transport)

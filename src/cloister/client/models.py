@@ -1,16 +1,13 @@
-"""Models that a hub learns: the order as plain data, the job until it ends, and the model from its portable text.
+"""Models that a hub learns: what an order says of one as plain data, and the model from its portable text.
 
 What comes back is what left there: released values, and public facts. No code travels in either direction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cloister.client.jobs import ordered
-from cloister.client.transport import Transport
 from cloister.errors import InvalidParameter
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive, text_of
 
@@ -22,44 +19,10 @@ _OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "p
 """What follows there from the declarations and from the spend."""
 
 
-def fit_there(
-    transport: Transport,
-    model: PrivateModel,
-    table: str,
-    *,
-    features: Sequence[str],
-    target: str | None,
-    spend: Spending,
-    purpose: str,
-    project: str,
-    algorithm: str,
-    progress: Callable[[str], None],
-) -> str:
-    """Have a hub learn it, and fill the estimator; the id of the model there. Under an algorithm the method has to be its own."""
-    from cloister.learn.frame.catalogue import name_of
-
-    order = {
-        "table": table,
-        "method": name_of(model),
-        "features": list(features),
-        "target": target or "",
-        "parameters": _parameters(model),
-        "purpose": purpose,
-        "project": project,
-        **({"algorithm": algorithm} if algorithm else {}),
-        **_written(spend),
-    }
-    told = {"what": "The model was not learnt", "instead": "model.fit_table(session, …) once more"}
-    result = ordered(transport, "/models", order, progress, **told)
-    number = str(result["model"])
-    _fill(model, transport.get(f"/models/{number}")["model"])
-    return number
-
-
-def _written(spend: Spending) -> dict[str, str]:
+def written(spend: Spending) -> dict[str, str]:
     """A spend as it travels: exact, and with its kind.
 
-    >>> _written(PureDP("0.1")), _written(1)
+    >>> written(PureDP("0.1")), written(1)
     ({'spend': '0.1', 'kind': 'pure'}, {'spend': '1'})
     """
     match spend:
@@ -76,7 +39,7 @@ def _written(spend: Spending) -> dict[str, str]:
     return {"spend": text_of(exact_positive(spend, "spend"))}
 
 
-def _parameters(model: PrivateModel) -> dict[str, Any]:
+def parameters_of(model: PrivateModel) -> dict[str, Any]:
     """The method's own parameters where they are not what they are by themselves."""
     usual = type(model)().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_THE_FIT}
@@ -95,7 +58,8 @@ def _plain(name: str, value: Any) -> Any:
     )
 
 
-def _fill(model: PrivateModel, text: str) -> None:
+def fill(model: PrivateModel, text: str) -> None:
+    """Make the estimator what the hub learnt."""
     from cloister.learn.frame.portable import load
 
     learnt = load(text)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 from urllib.parse import quote
 
 import numpy as np
 
-from cloister.client.anonymizing import AnonymizedTable, anonymize_there, anonymized_there, order_of, try_there
-from cloister.client.balance import RemoteBalance
-from cloister.client.jobs import ordered
-from cloister.client.models import fit_there
-from cloister.client.plan import RemotePlan
+from cloister.client.anonymizing import AnonymizedTable, order_of, table_of
+from cloister.client.models import fill, parameters_of, written
+from cloister.client.plan import RemotePlan, guarantee_from
 from cloister.client.refusals import HubError
-from cloister.client.transport import Transport, new_key
+from cloister.client.transport import Transport, new_key, no_answer
 from cloister.errors import InvalidParameter, NotConvertible, UnsupportedQuery
-from cloister.privacy import ZCDP, ApproxDP, Exact, PureDP, exact_nonnegative, exact_positive, text_of
+from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_nonnegative, exact_positive, text_of, zero_of
 from cloister.session import Affordable, Plan, Release
 from cloister.session.planning.afford import affordable
-from cloister.session.questions.spend import Spending, amount_of
+from cloister.session.questions.spend import Spending, amount_of, less
 from cloister.session.releases.frames import Frame, Series
-from cloister.tables import Text
+from cloister.tables import Domain, Text
+from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
@@ -32,8 +32,38 @@ if TYPE_CHECKING:
     from cloister.synth import SyntheticModel
     from cloister.traces import Journeys, RoadJourneys
 
+_PAGE = "100"
 
-class RemoteSession(RemoteBalance):
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteTable:
+    """A data set as the hub's catalogue shows it: its public declaration, and no row.
+
+    >>> RemoteTable(name="people", columns={}, population="people")
+    <people: 0 columns, of the population 'people'>
+    """
+
+    name: str
+    columns: Mapping[str, Domain]
+    title: str = ""
+    about: str = ""
+    unit: str | None = None
+    max_rows: int | None = None
+    size: int | None = None
+    population: str | None = None
+    """None: a public table, which has no budget."""
+
+    @property
+    def public(self) -> bool:
+        """Whether it protects nobody."""
+        return self.population is None
+
+    def __repr__(self) -> str:
+        whose = "public" if self.population is None else f"of the population {self.population!r}"
+        return f"<{self.name}: {len(self.columns)} columns, {whose}>"
+
+
+class RemoteSession:
     """Questions in SQL to a hub, as the person of an API token. Several threads may use one session.
 
     It is made by `cloister.connect`. What a session on this machine does with objects (`measure`, `run`, …) a hub does not take:
@@ -47,10 +77,68 @@ class RemoteSession(RemoteBalance):
     """
 
     def __init__(self, transport: Transport, *, project: str = "", purpose: str = "", algorithm: str = "") -> None:
-        super().__init__(transport)
+        self._transport = transport
+        self._who = ""
         self.project = project
         self.purpose = purpose
         self.algorithm = algorithm
+
+    @property
+    def who(self) -> str:
+        """The person as the ledger writes them."""
+        if not self._who:
+            self._who = str(self._transport.get("/me").get("email", ""))
+        return self._who
+
+    @property
+    def tables(self) -> dict[str, RemoteTable]:
+        """The data sets that this person may know of, with their declarations."""
+        return {each["name"]: _table(each) for each in self._all("/datasets")}
+
+    @property
+    def spent_by(self) -> dict[str, Guarantee]:
+        """What has been spent of each population's budget, where this person may see it."""
+        return {population: spent for population, (_, spent) in self._money().items()}
+
+    @property
+    def spent(self) -> Guarantee:
+        """What has been spent; with several populations, of the one that has spent most."""
+        return max(_some(self.spent_by), key=amount_of)
+
+    @property
+    def remaining_by(self) -> dict[str, Guarantee]:
+        """What is left of each population's budget, where this person may see it."""
+        return {name: less(budget, spent) or zero_of(budget) for name, (budget, spent) in self._money().items()}
+
+    @property
+    def unbounded(self) -> tuple[str, ...]:
+        """The populations of which something left without a guarantee: what is known of those, no number bounds."""
+        return tuple(dict.fromkeys(str(each["population"]) for each in self._all("/datasets") if each.get("unbounded")))
+
+    @property
+    def remaining(self) -> Guarantee:
+        """What is left; with several populations, of the one that has least."""
+        return min(_some(self.remaining_by), key=amount_of)
+
+    def _money(self) -> dict[str, tuple[Guarantee, Guarantee]]:
+        """Budget and spending by population, as the data sets tell them."""
+        return {
+            str(each["population"]): (guarantee_from(each["budget"]), guarantee_from(each["spent"]))
+            for each in self._all("/datasets")
+            if each.get("population") and each.get("budget") and each.get("spent")
+        }
+
+    def _all(self, path: str, name: str = "items") -> Iterator[Mapping[str, Any]]:
+        """Every entry of a list that comes in pages, each with a part of it under that name."""
+        after, seen = "", set[str]()
+        while after not in seen:
+            seen.add(after)
+            page = self._transport.get(path, limit=_PAGE, **({"after": after} if after else {}))
+            yield from page[name]
+            after = page.get("next") or ""
+            if not after:
+                return
+        raise no_answer("its list never ends")
 
     def sql(
         self,
@@ -178,18 +266,23 @@ class RemoteSession(RemoteBalance):
         """Have the hub learn a model of `cloister.learn` from a data set, as a job, and fill the estimator with what was learnt;
         the id under which the hub keeps it. `model.fit_table(session, …)` calls this. `progress` is told each stage.
         """
-        return fit_there(
-            self._transport,
-            model,
-            table,
-            features=features,
-            target=target,
-            spend=spend,
-            purpose=purpose or self.purpose,
-            project=self.project if project is None else project,
-            algorithm=self.algorithm,
-            progress=progress or _silent,
-        )
+        from cloister.learn.frame.catalogue import name_of
+
+        order = {
+            "table": table,
+            "method": name_of(model),
+            "features": list(features),
+            "target": target or "",
+            "parameters": parameters_of(model),
+            **self._asked_in(purpose or None, project),
+            **({"algorithm": self.algorithm} if self.algorithm else {}),
+            **written(spend),
+        }
+        told = {"what": "The model was not learnt", "instead": "model.fit_table(session, …) once more"}
+        result = self._transport.ordered("/models", order, progress, **told)
+        number = str(result["model"])
+        fill(model, self._transport.get(f"/models/{number}")["model"])
+        return number
 
     def fit_survey(
         self,
@@ -210,7 +303,7 @@ class RemoteSession(RemoteBalance):
         order = {"method": method, "target": target, "features": list(features), "title": title}
         told = {"what": "The model was not learnt", "instead": "session.fit_survey(…) once more"}
         path = f"/surveys/{_number(survey)}/models"
-        result = ordered(self._transport, path, order, progress or _silent, **told)
+        result = self._transport.ordered(path, order, progress, **told)
         return model_from_json(self._transport.get(f"/survey-models/{result['survey_model']}")["model"])
 
     def run_algorithm(
@@ -227,7 +320,7 @@ class RemoteSession(RemoteBalance):
         them. Provider and owner both grant it. `progress` is told each stage."""
         order = self._run_of(algorithm, table, spend, purpose, project)
         told = {"what": "The algorithm was not run", "instead": "session.run_algorithm(…) once more"}
-        result = ordered(self._transport, "/algorithm-runs", order, progress or _silent, **told)
+        result = self._transport.ordered("/algorithm-runs", order, progress, **told)
         found: dict[str, Any] = json.loads(self._transport.file(f"/releases/{result['guest']}"))
         return found
 
@@ -245,8 +338,7 @@ class RemoteSession(RemoteBalance):
             "algorithm": algorithm,
             "table": table,
             "spend": text_of(exact_positive(spend, "spend")),
-            "purpose": self.purpose if purpose is None else purpose,
-            "project": self.project if project is None else project,
+            **self._asked_in(purpose, project),
         }
 
     def synthesise(
@@ -283,12 +375,11 @@ class RemoteSession(RemoteBalance):
             "rules": "\n".join(rules),
             **({"earlier": "\n".join(" ".join(each.split()) for each in earlier)} if earlier else {}),
             "spend": text_of(exact_nonnegative(spend, "spend")),
-            "purpose": self.purpose if purpose is None else purpose,
-            "project": self.project if project is None else project,
+            **self._asked_in(purpose, project),
             "title": title,
         }
         told = {"what": "The synthetic table was not made", "instead": "session.synthesise(…) once more"}
-        result = ordered(self._transport, "/synthetic-tables", order, progress or _silent, **told)
+        result = self._transport.ordered("/synthetic-tables", order, progress, **told)
         return SyntheticModel.from_json(self._transport.file(f"/releases/{result['synthetic']}").decode())
 
     def synthesise_journeys(
@@ -320,15 +411,12 @@ class RemoteSession(RemoteBalance):
             "fastest": "" if fastest is None else text_of(exact_positive(fastest, "fastest")),
             "nodes": nodes,
             "edges": edges,
-        }
-        order |= {
             "spend": text_of(exact_positive(spend, "spend")),
-            "purpose": self.purpose if purpose is None else purpose,
-            "project": self.project if project is None else project,
+            **self._asked_in(purpose, project),
             "title": title,
         }
         told = {"what": "The journeys were not made", "instead": "session.synthesise_journeys(…) once more"}
-        result = ordered(self._transport, "/journeys", order, progress or _silent, **told)
+        result = self._transport.ordered("/journeys", order, progress, **told)
         return journeys_from_json(self._transport.file(f"/releases/{result['journeys']}").decode())
 
     def synthetic(self, address: str, *others: str) -> SyntheticModel:
@@ -361,7 +449,8 @@ class RemoteSession(RemoteBalance):
         why nothing would do (`refused`). Exact, for the owner's eyes; nothing leaves but to them.
         """
         order = order_of(anonymizer, table, kept=kept, purpose=self.purpose if purpose is None else purpose)
-        return try_there(self._transport, order, progress=progress or _silent)
+        found: dict[str, Any] = self._anonymised("/anonymised/trials", order, progress)
+        return found
 
     def anonymize(
         self,
@@ -384,11 +473,17 @@ class RemoteSession(RemoteBalance):
         """
         order = order_of(anonymizer, table, kept=kept, purpose=self.purpose if purpose is None else purpose)
         order |= {"name": name, "title": title, "understood": understood, "levels": dict(levels or {})}
-        return anonymize_there(self._transport, order, progress=progress or _silent)
+        return table_of(self._transport, self._anonymised("/anonymised", order, progress))
 
     def anonymized(self) -> list[AnonymizedTable]:
         """The anonymised tables that this person released, the newest first."""
-        return anonymized_there(self._transport)
+        return [table_of(self._transport, each) for each in self._all("/anonymised", "tables")]
+
+    def _anonymised(self, path: str, order: Mapping[str, Any], progress: Callable[[str], None] | None) -> Any:
+        """What the hub shows of an order once its job is done."""
+        told = {"what": "The table was not anonymised", "instead": "session.anonymize(…) once more"}
+        result = self._transport.ordered(path, order, progress, **told)
+        return self._transport.get(f"{path}/{str(result['href']).rpartition('/')[2]}")
 
     def report_store(
         self,
@@ -439,14 +534,20 @@ class RemoteSession(RemoteBalance):
         """Refused: code is not sent to a hub."""
         raise _no_objects("run")
 
+    def _asked_in(self, purpose: str | None, project: str | None) -> dict[str, str]:
+        """What for and where, as the session says where a question does not."""
+        return {
+            "purpose": self.purpose if purpose is None else purpose,
+            "project": self.project if project is None else project,
+        }
+
     def _body(
         self, sql: str, spend: Spending | None, purpose: str | None, project: str | None, dialect: str | None
     ) -> dict[str, Any]:
         return {
             "sql": _text(sql),
             "spend": "" if spend is None else self._amount(spend, sql, dialect, "spend"),
-            "purpose": self.purpose if purpose is None else purpose,
-            "project": self.project if project is None else project,
+            **self._asked_in(purpose, project),
             "dialect": dialect,
             **({"algorithm": self.algorithm} if self.algorithm else {}),
         }
@@ -493,10 +594,6 @@ def _number(address: str) -> str:
     return number
 
 
-def _silent(_: str) -> None:
-    """Nobody listens."""
-
-
 def _release(told: Any) -> Release:
     """The release in an answer: as its text, or as the object that the text holds."""
     return Release.from_json(told if isinstance(told, str) else json.dumps(told))
@@ -514,3 +611,26 @@ def _no_objects(name: str) -> UnsupportedQuery:
         why="a hub takes questions as SQL; objects and methods stay on the machine that has the tables",
         instead='session.sql("SELECT …", spend="0.1")',
     )
+
+
+def _table(told: Mapping[str, Any]) -> RemoteTable:
+    name, declaration = str(told["name"]), told.get("declaration") or {}
+    columns = declaration.get("columns") or {}
+    return RemoteTable(
+        name=name,
+        title=str(told.get("title", "")),
+        about=str(told.get("about", "")),
+        columns={column: domain_of(column, declared, table=name) for column, declared in columns.items()},
+        unit=declaration.get("unit"),
+        max_rows=declaration.get("max_rows"),
+        size=declaration.get("size"),
+        population=told.get("population") or None,
+    )
+
+
+def _some(costs: Mapping[str, Guarantee]) -> list[Guarantee]:
+    if not costs:
+        raise InvalidParameter(
+            "The session's spending was asked for", why="no budget is open to this person", instead="session.tables"
+        )
+    return list(costs.values())

@@ -13,16 +13,19 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx
 
 from cloister.client.refusals import HubError, HubUnreachable, refusal_of
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import default_random
 
 _WAITS = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Seconds before each further attempt."""
+_LOOKS = (0.1, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between two looks at a job; then always the last."""
 _LOST = frozenset({502, 504})
 """What a proxy says when it lost the hub."""
 _UNVERIFIED = "CERTIFICATE_VERIFY_FAILED"
@@ -71,9 +74,40 @@ class Transport:
         """Put a body in the place of what is there; twice is as good as once."""
         self._asked("PUT", path, body, {}, {}, raw=True)
 
-    def pause(self, seconds: float) -> None:
-        """Wait, before one looks again."""
-        self._sleep(seconds)
+    def ordered(
+        self, path: str, order: Mapping[str, Any], progress: Callable[[str], None] | None, *, what: str, instead: str
+    ) -> Mapping[str, Any]:
+        """The result of an order; `progress` hears each stage. `what` and `instead` are said where its job was cancelled. Who is
+        interrupted cancels it there: what it has charged or marked stays so."""
+        job = self.post(path, order, key=new_key())["job"]
+        try:
+            return self._awaited(job, progress, what=what, instead=instead)
+        except HubUnreachable as error:  # an order that is sent again is another job, and another charge
+            again = f"job {job} goes on at the hub, and its result is kept there: see /jobs/{job}"
+            raise HubUnreachable(error.what, why=error.why, instead=again) from None
+        except KeyboardInterrupt:
+            with suppress(CloisterError):
+                self.post(f"/jobs/{job}/cancel", {})
+            raise
+
+    def _awaited(self, job: str, progress: Callable[[str], None] | None, *, what: str, instead: str) -> Mapping[str, Any]:
+        waits, told = iter(_LOOKS), ""
+        while True:
+            found = self.get(f"/jobs/{job}")
+            state, stage = found["state"], found.get("stage") or found["state"]
+            if stage != told and state in ("waiting", "running"):
+                told = stage
+                if progress is not None:
+                    progress(stage)
+            if state == "done":
+                result: Mapping[str, Any] = found["result"]
+                return result
+            if state == "failed":
+                problem = found.get("problem") or {}
+                raise refusal_of(int(problem.get("status", 500)), problem)
+            if state == "cancelled":
+                raise InvalidParameter(what, why="its job was cancelled at the hub", instead=instead)
+            self._sleep(next(waits, _LOOKS[-1]))
 
     def close(self) -> None:
         """Let go of the connections."""

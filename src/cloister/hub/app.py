@@ -19,11 +19,10 @@ from cloister.hub.edition import EDITION
 from cloister.hub.hub import Hub
 from cloister.hub.middleware import Middleware
 from cloister.hub.problems import Problem
-from cloister.hub.web.assets import Assets
 from cloister.hub.web.errors import answer, refusal
 from cloister.hub.web.home import home_pages
 from cloister.hub.web.languages import N_
-from cloister.hub.web.render import ExactJSON
+from cloister.hub.web.render import Assets, ExactJSON
 
 
 def make_app(hub: Hub) -> FastAPI:

@@ -23,13 +23,11 @@ import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.edition import EDITION
-
-if TYPE_CHECKING:
-    from cloister.hub.settings import Settings
+from cloister.hub.settings import Settings
 
 _FORMAT = 1
 _MANIFEST = "manifest.json"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
+from cloister.hub.hub import Hub
 
 _LOCK = threading.Lock()
 T = TypeVar("T")

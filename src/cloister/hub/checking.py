@@ -188,9 +188,9 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak("master_key", "an environment is seen by every program of its user", "master_key_file = a mounted secret")
     if settings.pg_port and not settings.certificate and not is_loopback(settings.host):
         weak("pg_port", "tokens would cross the network in the clear", "certificate =", grave=True)
-    if not _positive(settings.survey_cap):
+    if not _is_number(settings.survey_cap, lambda cap: cap > 0):
         weak("survey_cap", "it is not a number above 0", 'survey_cap = "20"', grave=True)
-    if not _probability(settings.max_delta):
+    if not _is_number(settings.max_delta, lambda delta: 0 <= delta < 1):
         weak("delta_floor", "it is not a number from 0 to less than 1", 'delta_floor = "1e-5"', grave=True)
     if settings.survey_hourly < 0:
         weak("survey_hourly", "it is not a number of reports", "survey_hourly = 600", grave=True)
@@ -205,16 +205,9 @@ def unoffered() -> list[Weakness]:
     return [Weakness(name=extra, why=why, instead=install(extra), grave=False) for extra, why in wanting]
 
 
-def _positive(text: str) -> bool:
+def _is_number(text: str, fits: Callable[[Fraction], bool]) -> bool:
     try:
-        return Fraction(text) > 0
-    except (ValueError, ZeroDivisionError):
-        return False
-
-
-def _probability(text: str) -> bool:
-    try:
-        return 0 <= Fraction(text) < 1
+        return fits(Fraction(text))
     except (ValueError, ZeroDivisionError):
         return False
 

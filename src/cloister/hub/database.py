@@ -14,10 +14,12 @@ transaction, and from then on it is that session in all.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
+import pkgutil
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -26,11 +28,10 @@ from typing import Any, ClassVar, NoReturn, TypeVar, cast
 from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, create_engine, event, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
+from sqlalchemy.orm import DeclarativeBase, ORMExecuteState, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.reader import Reader
 
 _CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_name)s",
@@ -168,6 +169,54 @@ class Base(DeclarativeBase):
     }
 
 
+def every_model() -> None:
+    """Declare every table on the one `Base`: what migrations compare a database with.
+
+    >>> every_model()
+    >>> "person" in Base.metadata.tables
+    True
+    """
+    from cloister.hub import records
+
+    for found in pkgutil.iter_modules(records.__path__):
+        importlib.import_module(f"cloister.hub.records.{found.name}")
+    for frame in ("keys", "generation"):
+        importlib.import_module(f"cloister.hub.{frame}")
+
+
+class WroteWhileReading(RuntimeError):
+    """A mistake in the program: what writes belongs into `Database.begin`."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} was to be written in Database.reading(), which only reads. Write it in Database.begin()")
+
+
+class Reader(Session):
+    """What `Database.reading` gives: a write in it is an error, since it would be undone without a word.
+
+    Objects that are added, changed or deleted are refused at the next query or at the end of the block, and INSERT, UPDATE and
+    DELETE at once. Statements that are plain text are not looked into.
+
+    >>> from cloister.hub.generation import Generation
+    >>> with Database("sqlite://").reading() as db:
+    ...     db.add(Generation(id=1))
+    Traceback (most recent call last):
+    cloister.hub.database.WroteWhileReading: a Generation was to be written in Database.reading(), which only reads. ...
+    """
+
+    def flush(self, objects: Sequence[Any] | None = None) -> None:
+        """Where a session that writes would write: before a query, and by `Database.reading` at the end."""
+        changed = [*self.new, *self.deleted, *(each for each in self.dirty if self.is_modified(each))]
+        if changed:
+            raise WroteWhileReading(f"a {type(changed[0]).__name__}")
+
+
+@event.listens_for(Reader, "do_orm_execute")
+def _only_reading(state: ORMExecuteState) -> None:
+    if state.is_insert or state.is_update or state.is_delete:
+        raise WroteWhileReading("an INSERT, UPDATE or DELETE")
+
+
 class Database:
     """A database by its address: "sqlite:///…" or "postgresql://…".
 
@@ -246,7 +295,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self, *, late: bool = False) -> Iterator[Session]:
-        """One moment of the database, to read; a write in it is an error (`reader.py`). With `late` it is the moment of the first
+        """One moment of the database, to read; a write in it is an error (`Reader`). With `late` it is the moment of the first
         question, for anyone who will hardly have one."""
         if late:
             found = LazySession(self._readers)

@@ -7,9 +7,10 @@ the token against forgery where it writes. An operation that is open to everybod
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Query
+from fastapi import FastAPI, Query
+from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import AfterValidator, BaseModel, ConfigDict
@@ -18,10 +19,6 @@ from cloister.hub.caller import somebody
 from cloister.hub.decisions.policy.actions import NOBODY, actions
 from cloister.hub.guard import action_of
 from cloister.printable import is_printable
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from fastapi.dependencies.models import Dependant
 
 STATUSES = {
     400: "The request is invalid",

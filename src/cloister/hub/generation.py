@@ -7,17 +7,11 @@ there it is read once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from cloister.hub.database import Base
-from cloister.hub.reader import Reader
+from cloister.hub.database import Base, Reader
 from cloister.hub.statements import Statement
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 
 class Generation(Base):

@@ -20,9 +20,8 @@ from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from cloister.hub.database import Database, answering, sqlite_address
-from cloister.hub.keys import hub_keyring, master_key
+from cloister.hub.keys import has_stored_secrets, hub_keyring, master_key, stored_secret
 from cloister.hub.max_delta import MaxDeltaLedger
-from cloister.hub.secrets import has_stored_secrets, stored_secret
 from cloister.hub.service import Guide, JobType, Link, Service
 from cloister.hub.settings import Settings
 from cloister.installed import lacking

@@ -11,12 +11,9 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cloister.errors import CloisterError
-
-if TYPE_CHECKING:
-    from cloister.hub.settings import Settings
+from cloister.hub.settings import Settings
 
 _RUNNING, _SERVING = "running.lock", "serving.lock"
 

@@ -30,24 +30,21 @@ import re
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.guard import check_action
+from cloister.hub.hub import Hub
 from cloister.hub.problems import Problem, problem_of
+from cloister.hub.service import Direct
 from cloister.hub.settings import listed
 from cloister.hub.web.errors import answer, failed, refusal
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from cloister.hub.hub import Hub
-    from cloister.hub.service import Direct
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self';"

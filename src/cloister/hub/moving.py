@@ -14,20 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alembic import command
 from sqlalchemy import Connection, Table, delete, func, insert, inspect, select, tuple_
 from sqlalchemy.exc import DBAPIError
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.database import Base, Database, answering, sqlite_address
+from cloister.hub.database import Base, Database, answering, every_model, sqlite_address
+from cloister.hub.hub import Hub
 from cloister.hub.migrations import configuration
-from cloister.hub.models import every_model
 from cloister.ledger.copying import ledger_copied
-
-if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
 
 FILES = "files"
 """What stands for the folder, where an address is asked for."""

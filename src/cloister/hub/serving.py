@@ -23,7 +23,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -31,13 +32,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from cloister.errors import InvalidParameter
 from cloister.hub.app import make_app
 from cloister.hub.checking import weaknesses
+from cloister.hub.hub import Hub
 from cloister.hub.settings import Settings
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-    from cloister.hub.hub import Hub
-
 
 _LOG = logging.getLogger("cloister.hub")
 _BACKLOG = 2048

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from sqlalchemy import Dialect, Insert, Select, Update
+from sqlalchemy import Connection, Dialect, Insert, Select, Update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import CompoundSelect
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-    from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.compiler import SQLCompiler
 
 _Wanted: TypeAlias = "Select[Any] | CompoundSelect[*tuple[Any, ...]] | Insert | Update"
 

@@ -15,13 +15,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor as Pool
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cloister.pgwire import protocol
 from cloister.pgwire.copying import copied
 from cloister.pgwire.execution import Executor
 from cloister.pgwire.failures import Failure, Refused, failure_of
-from cloister.pgwire.limits import Limits
 from cloister.pgwire.parameters import spell
 from cloister.pgwire.portals import Columns, Portal
 from cloister.pgwire.reading import read_all
@@ -29,6 +29,45 @@ from cloister.pgwire.results import Column, Result
 from cloister.pgwire.statements import Statement
 from cloister.pgwire.types import TYPES
 from cloister.pgwire.variables import REPORTED, spelled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one client may take, so that it can neither stall nor exhaust the others: sizes, numbers and seconds.
+
+    >>> Limits().connections
+    200
+    """
+
+    message: int = 1_000_000
+    """The longest message in bytes."""
+    connections: int = 200
+    """At once, those that have not signed in yet included."""
+    strangers: int = 50
+    """At once, of those that have not signed in yet; half as many more from networks where somebody has. Past them the oldest
+    goes (`server.py`)."""
+    each: int = 20
+    """Connections of one person."""
+    turns: int = 2
+    """Calls of one person that are worked on at once, so that nobody takes all threads."""
+    prepared: int = 500
+    """Statements, and cursors, of one connection."""
+    held: int = 32_000_000
+    """Bytes that the open cursors of one connection hold, about; past them nothing is run before one is closed."""
+    startup: float = 15.0
+    """Seconds until a client has signed in."""
+    idle: float = 1800.0
+    """Seconds between two messages."""
+    writing: float = 60.0
+    """Seconds in which a client takes what it is sent, a piece at a time."""
+    looking: float = 10.0
+    """Seconds of a plan or a catalogue query."""
+    asking: float = 300.0
+    """Seconds of a question; its charge stands all the same."""
+    askers: int = 8
+    """Questions that are worked on at once."""
+    lookers: int = 4
+    """Plans and catalogue queries that are worked on at once."""
 
 
 class Work:

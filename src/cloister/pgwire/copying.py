@@ -7,45 +7,20 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from cloister.pgwire.failures import Refused
 from cloister.pgwire.protocol import message
-from cloister.pgwire.rest import OPENERS, Rest
 from cloister.pgwire.results import Column
-from cloister.pgwire.statements import Copy, Select
+from cloister.pgwire.statements import Copy, CopyFormat, Select
 from cloister.pgwire.types import TYPES, to_binary, to_text
-from cloister.pgwire.words import unquoted, words
+from cloister.pgwire.words import OPENERS, Rest, unquoted, words
 
 _PIECE = 500
 _SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + struct.pack("!ii", 0, 0)
 _ESCAPES = str.maketrans({"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"})
 _NO, _YES = ("false", "off", "0"), ("true", "on", "1")
-
-
-@dataclass(frozen=True, kw_only=True)
-class CopyFormat:
-    """How rows are written; an empty `delimiter` or a `null` of None is that of the format."""
-
-    format: Literal["text", "csv", "binary"] = "text"
-    header: bool = False
-    delimiter: str = ""
-    null: str | None = None
-    quote: str = '"'
-    escape: str = ""
-    force: bool = False
-    """Every value that is not NULL is quoted."""
-
-    @property
-    def between(self) -> str:
-        """What stands between values."""
-        return self.delimiter or ("," if self.format == "csv" else "\t")
-
-    @property
-    def nothing(self) -> str:
-        """What stands for NULL."""
-        return self.null if self.null is not None else "" if self.format == "csv" else "\\N"
 
 
 def copy(text: str, rest: Rest) -> Copy:

@@ -13,8 +13,7 @@ from cloister.pgwire.backend import FreeAnswer, PgSession, Tables
 from cloister.pgwire.catalogue.declared import Facts
 from cloister.pgwire.catalogue.sandbox import Catalogue
 from cloister.pgwire.failures import Refused
-from cloister.pgwire.portals import Columns, Portal
-from cloister.pgwire.prepared import Prepared, Store, types_of
+from cloister.pgwire.portals import Columns, Portal, Prepared, Store, types_of
 from cloister.pgwire.reading import read
 from cloister.pgwire.results import PLAN, Column, Result, Source, columns_of_shape, of_free, of_plan, of_release, of_texts
 from cloister.pgwire.routing import Route, route, set_configs, typed

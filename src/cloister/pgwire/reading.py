@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from cloister.pgwire.copying import copy
 from cloister.pgwire.failures import Refused
-from cloister.pgwire.rest import OPENERS, Rest
 from cloister.pgwire.statements import (
+    ALL,
     Close,
     Deallocate,
     Declare,
@@ -21,11 +21,11 @@ from cloister.pgwire.statements import (
     Set,
     Show,
     Statement,
+    Step,
     Transaction,
 )
-from cloister.pgwire.steps import ALL, Step
 from cloister.pgwire.values import type_in, values_in
-from cloister.pgwire.words import Word, statements, words
+from cloister.pgwire.words import OPENERS, Rest, Word, statements, words
 
 _ONE = {"next": 1, "prior": -1}
 _ENDS = {"first": 1, "last": -1}

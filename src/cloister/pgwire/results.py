@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.pgwire.backend import AnswerColumn, Asking, Explained, FreeAnswer
+from cloister.pgwire.statements import CopyFormat
 from cloister.pgwire.types import OF_KIND
 from cloister.printable import json_of
 from cloister.session import Release
-
-if TYPE_CHECKING:
-    from cloister.pgwire.copying import CopyFormat
 
 
 @dataclass(frozen=True, kw_only=True)

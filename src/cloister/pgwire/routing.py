@@ -13,12 +13,11 @@ import sqlglot
 from sqlglot import exp
 
 from cloister.errors import CloisterError
-from cloister.pgwire.arrays import spelled_out
 from cloister.pgwire.backend import Tables
 from cloister.pgwire.catalogue.declared import columns_of
 from cloister.pgwire.catalogue.rewriting import plain
 from cloister.pgwire.functions import called
-from cloister.pgwire.inference import inferred, uncast
+from cloister.pgwire.inference import inferred, spelled_out, uncast
 from cloister.pgwire.parameters import bound
 from cloister.pgwire.statements import Select
 from cloister.pgwire.words import quoted_text, unquoted, without, words

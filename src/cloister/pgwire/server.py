@@ -27,12 +27,10 @@ from typing import Self
 from cloister.noise import default_random
 from cloister.pgwire import protocol
 from cloister.pgwire.backend import Backend
-from cloister.pgwire.connection import Connection
+from cloister.pgwire.connection import Connection, Limits
 from cloister.pgwire.execution import Executor
 from cloister.pgwire.failures import Failure, Refused, failure_of
-from cloister.pgwire.limits import Limits
-from cloister.pgwire.portals import Portals
-from cloister.pgwire.prepared import Store
+from cloister.pgwire.portals import Portals, Store
 from cloister.pgwire.startup import Cancel, Wishes, greet, password
 from cloister.pgwire.variables import Variables
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from cloister.pgwire.failures import Refused
 from cloister.pgwire.parameters import elements_of, spell
-from cloister.pgwire.rest import Rest
 from cloister.pgwire.types import TYPES, WireType, named, type_called
-from cloister.pgwire.words import Word, unquoted
+from cloister.pgwire.words import Rest, Word, unquoted
 
 _UNBOUND = "parameter"
 

@@ -7,10 +7,9 @@ import re
 
 import pytest
 
-from cloister.hub.keys import hub_keyring
+from cloister.hub.keys import hub_keyring, rotate
 from cloister.hub.platform.accounts import totp
 from cloister.hub.records.accounts import Person, RecoveryCode
-from cloister.hub.rotation import rotate
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, Browser, World
 
 

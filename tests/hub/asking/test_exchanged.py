@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from cloister.errors import CloisterError, LedgerUnavailable
-from cloister.hub.database import Database
+from cloister.hub.database import Database, every_model
 from cloister.hub.decisions.held import Exchanged
 from cloister.hub.generation import bump, claim_generation, generation, read_generation
 from cloister.hub.migrations import bring_up_to_date
-from cloister.hub.models import every_model
 from cloister.hub.platform.catalogue.live import Live, live_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.asking import answering

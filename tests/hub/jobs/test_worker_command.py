@@ -7,12 +7,12 @@ import subprocess
 
 from click.testing import CliRunner
 
-from cloister.cli.worker import worker
+from cloister.cli.hub import worker
 from tests.hub import forked
 from tests.tiers import some_by_day
 
 SCRIPT = """
-from cloister.cli.worker import worker
+from cloister.cli.hub import worker
 from cloister.hub import services
 from tests.hub.jobs.charging import CHARGING, SERVICE, TRAIL
 services.all_services = lambda: [TRAIL, SERVICE, CHARGING]

@@ -12,13 +12,12 @@ from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import NOBODY, Caller
-from cloister.hub.keys import hub_keyring
+from cloister.hub.keys import hub_keyring, rotate
 from cloister.hub.platform.trail import BrokenLine, accept, verify, write, write_alone
 from cloister.hub.platform.trail.profiles import read_history
 from cloister.hub.platform.trail.reading import Filters, Scope, by_day, export, of_data_set, read_batch, read_page
 from cloister.hub.platform.trail.writing import keeper_of
 from cloister.hub.records.trail import AuditHead, AuditLine
-from cloister.hub.rotation import rotate
 
 ADA = Caller(id="ada", via="session", address="192.0.2.7")
 

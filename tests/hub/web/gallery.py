@@ -20,12 +20,11 @@ from cloister.hub.middleware import POLICY
 from cloister.hub.problems import Problem
 from cloister.hub.service import Card, Link, Service
 from cloister.hub.settings import Settings
-from cloister.hub.web.assets import Assets
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.home import home_pages
 from cloister.hub.web.languages import LANGUAGES, language_of
-from cloister.hub.web.render import TEMPLATES, make_environment, render, request_language, respond
+from cloister.hub.web.render import TEMPLATES, Assets, make_environment, render, request_language, respond
 from cloister.privacy import PureDP
 
 HERE = Path(__file__).parent / "templates"

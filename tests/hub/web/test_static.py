@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cloister.hub.web.assets import STATIC
-from cloister.hub.web.render import TEMPLATES
+from cloister.hub.web.render import STATIC, TEMPLATES
 
 HUB = TEMPLATES.parents[1]
 CSS = (STATIC / "cloister.css").read_text(encoding="utf-8")

@@ -5,23 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import bindparam, func, literal_column, select, update
+from sqlalchemy import Row, bindparam, func, literal_column, select, update
+from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller, Via
+from cloister.hub.hub import Hub
 from cloister.hub.ids import digest
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.access import ProjectMember
 from cloister.hub.records.accounts import ApiToken, Person, PersonRole
+from cloister.hub.settings import Settings
 from cloister.hub.statements import Statement
-
-if TYPE_CHECKING:
-    from sqlalchemy import Row
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.hub import Hub
-    from cloister.hub.settings import Settings
 
 TOKEN_PREFIX = "clo_"  # noqa: S105  (not a secret: what scanners of source code look for)
 USED_EACH = timedelta(minutes=1)

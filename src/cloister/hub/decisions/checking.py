@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from sqlalchemy.orm import Session
+
 from cloister.errors import AccessDenied
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import Facts, facts_of, inside, who_of
 from cloister.hub.decisions.policy import Context, Decision, Object, Spend, actions, decide, decide_together, denied
+from cloister.hub.hub import Hub
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 
 def context_of(

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from cloister.hub.caller import Caller
 from cloister.hub.database import OF_ONE_MOMENT, readable
 from cloister.hub.decisions.policy import (
     GrantFacts,
@@ -24,15 +26,10 @@ from cloister.hub.decisions.policy import (
     Who,
 )
 from cloister.hub.generation import generation
+from cloister.hub.hub import Hub
 from cloister.hub.records.access import Algorithm, Grant, InstitutionRule, Project, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet, DataSetPart
 from cloister.hub.records.policies import Policies, Unreadable, grant_in_row, policies_in_row, rule_in_row
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _PART = "access facts"
 _OPEN = (

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from cloister.hub.problems import Conflict
+from cloister.query import Session
 from cloister.session.state.lineage import SharedRows
-
-if TYPE_CHECKING:
-    from cloister.query import Session
-    from cloister.tables import PrivateTable, PublicTable
+from cloister.tables import PrivateTable, PublicTable
 
 _TRIES = 5
 

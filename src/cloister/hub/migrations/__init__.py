@@ -21,10 +21,9 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DatabaseError
 
 from cloister.errors import CloisterError
-from cloister.hub.database import Base, Database
+from cloister.hub.database import Base, Database, every_model
 from cloister.hub.edition import EDITION
 from cloister.hub.migrations.copying import copy_former
-from cloister.hub.models import every_model
 
 __all__ = ["OtherVersion", "bring_up_to_date", "configuration"]
 

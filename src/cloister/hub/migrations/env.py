@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from cloister.hub.database import Base
-from cloister.hub.models import every_model
+from cloister.hub.database import Base, every_model
 
 
 def run() -> None:

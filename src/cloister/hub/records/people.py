@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
 
 _EMAIL = re.compile(r"[^\s@<>\"(),:;\\\[\]]{1,64}@[^\s@<>\"(),:;\\\[\]]{1,255}")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")

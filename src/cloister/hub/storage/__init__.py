@@ -4,8 +4,7 @@ table_store.py  uploads become tables, tables become sources of rows; keys pass 
 foreign.py      files of other programs become CSV in a process of their own, which is foreign_reader.py
 encodings.py    the letters of a CSV file become UTF-8; spelling.py: its numbers, days and missing values as programs write them
 uploads.py      what is being sent; texts.py says whether it is a table; limits.py how much it may be
-connections.py  tables in other databases: allowed.py says where the hub may connect to, postgres_address.py what an address
-                may say
+connections.py  tables in other databases; allowed.py says where the hub may connect to
 """
 
 from cloister.hub.storage.allowed import Allowed
@@ -15,7 +14,7 @@ from cloister.hub.storage.foreign import FOREIGN, STATISTICS, Reading, SeveralSh
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.spelling import DATES, NUMBERS, missing_in, reader_of
 from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore, header_of, suggestion
-from cloister.hub.storage.uploads import Received, Upload
+from cloister.hub.storage.uploads import Received
 
 __all__ = [
     "DATES",
@@ -34,7 +33,6 @@ __all__ = [
     "SeveralSheets",
     "StoredTable",
     "TableStore",
-    "Upload",
     "accepted",
     "guarded_address",
     "header_of",

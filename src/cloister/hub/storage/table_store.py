@@ -3,7 +3,7 @@
 What is sent goes `receive` → `look` → `add`; what is stored is opened as a source of rows, and is destroyed. At no moment is a
 row on the disk in plain: uploads and tables are encrypted files (`crypto/encrypted_file.py`), and what is converted between the
 two goes through memory and pipes. The store keeps files; who owns them and the wrapped keys are in the hub's database, so that no
-file alone can be read, and a new master key (`hub/rotation.py`) changes no file.
+file alone can be read, and a new master key (`hub/keys.py`) changes no file.
 
 Folders: `uploads/` holds what arrived whole, `tables/` what is stored, `working/` what is on its way.
 

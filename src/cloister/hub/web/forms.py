@@ -7,20 +7,18 @@ another sign-in, has none that fits. Handlers take `form: FormDep`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Depends, Request
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.caller import caller_of
 from cloister.hub.hub import hub_of
 from cloister.hub.ids import new_secret, same
 from cloister.tables.sourcing.reading import representable
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
 
 TOKEN_FIELD = "form_token"  # noqa: S105  (the name of a field)
 _VISIT = "cloister-visit"

@@ -15,19 +15,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.hub.web.formats import number
 from cloister.hub.web.languages import Language
 from cloister.hub.web.pictures import INK, MAIN, SOFT
 from cloister.printable import escape
+from cloister.session import Release
 from cloister.session.releases.chart import drawable
 from cloister.session.releases.drawing import clean
+from cloister.tables import Place
 from cloister.tables.declaring.regions import OUTSIDE, PARTS
-
-if TYPE_CHECKING:
-    from cloister.session import Release
-    from cloister.tables import Place
 
 MOST_AREAS, SHADES = 4000, 5
 _CENTRE = re.compile(r"(-?\d{1,3}\.\d{6}) (-?\d{1,2}\.\d{6})")

@@ -18,6 +18,7 @@ page is made.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -30,15 +31,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
+from cloister import local, together
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, caller_of
 from cloister.hub.decisions.policy.actions import ROLES
 from cloister.hub.guard import check_action
 from cloister.hub.hub import hub_of
 from cloister.hub.web import formats
-from cloister.hub.web.assets import asset
 from cloister.hub.web.flashes import forget_flashes, read_flashes
 from cloister.hub.web.formats import zone_of
 from cloister.hub.web.forms import TOKEN_FIELD, keep_visit, token_of
@@ -52,6 +55,35 @@ THEME_COOKIE = "cloister-theme"
 LANGUAGE_COOKIE = "cloister-language"
 ZONE_COOKIE = "cloister-zone"
 THEMES = ("auto", "light", "dark")
+STATIC = Path(__file__).parent / "static"
+TWINS = (Path(local.__file__).parent / "browser", Path(together.__file__).parent / "prio3" / "browser")
+"""What respondents' browsers run: kept beside the Python that it is the twin of."""
+
+
+@cache
+def asset(name: str) -> str:
+    """The address of a file of `static/`.
+
+    >>> asset("page.js").startswith("/static/page.js?v=")
+    True
+    """
+    found = next(folder / name for folder in (STATIC, *TWINS) if (folder / name).is_file())
+    return f"/static/{name}?v={hashlib.sha256(found.read_bytes()).hexdigest()[:12]}"
+
+
+class Assets(StaticFiles):
+    """What answers under /static: kept for good where the address names the version, asked for again where it doesn't."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=STATIC)
+        self.all_directories = [STATIC, *TWINS]
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """The file."""
+        response = await super().get_response(path, scope)
+        kept = b"v=" in scope.get("query_string", b"") and response.status_code == 200
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if kept else "no-cache"
+        return response
 
 
 class ExactJSON(JSONResponse):

@@ -2,13 +2,13 @@
 
 `actions` lists what can be done, `methods` by what models are trained, `facts` what a decision is made from and how people write
 it, `decide` makes it, `explain` says it in words, `bounds` says how large a number may be and hands the ceilings to the ledger,
-`release` says what holds for what is derived, and `shares` until when what is shown is shown. No database, no clock, no row.
+`shares` says what holds for what is derived, and until when what is shown is shown. No database, no clock, no row.
 """
 
 from __future__ import annotations
 
-from cloister.hub.decisions.policy.actions import Action, actions, known, register_actions
-from cloister.hub.decisions.policy.bounds import Ceiling, ceilings, check_amount
+from cloister.hub.decisions.policy.actions import Action, actions, register_actions
+from cloister.hub.decisions.policy.bounds import ceilings, check_amount
 from cloister.hub.decisions.policy.decide import decide, decide_together, in_scope, may
 from cloister.hub.decisions.policy.decision import Ask, Decision, Narrowed
 from cloister.hub.decisions.policy.explain import denied, role_table, whom, why, words
@@ -27,12 +27,11 @@ from cloister.hub.decisions.policy.facts import (
     Who,
 )
 from cloister.hub.decisions.policy.mandatory import closing_policy, closing_rule
-from cloister.hub.decisions.policy.release import derived, inherit
+from cloister.hub.decisions.policy.shares import derived, inherit
 
 __all__ = [
     "Action",
     "Ask",
-    "Ceiling",
     "Context",
     "Decision",
     "GrantFacts",
@@ -58,7 +57,6 @@ __all__ = [
     "derived",
     "in_scope",
     "inherit",
-    "known",
     "may",
     "register_actions",
     "role_table",

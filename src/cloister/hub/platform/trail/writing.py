@@ -18,8 +18,8 @@ from sqlalchemy import bindparam, event, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from cloister.errors import InvalidParameter
+from cloister.hub.database import Reader, WroteWhileReading
 from cloister.hub.platform.trail.chain import PARTS, START, Act, about, cleaned, no_secrets, seal, text_of
-from cloister.hub.reader import Reader, WroteWhileReading
 from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
 from cloister.hub.statements import Statement
 from cloister.ledger.head import Head, HeadFile

@@ -25,11 +25,11 @@ from cloister.hub.database import damaged
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import digest, new_id, new_secret
+from cloister.hub.keys import stored_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldJointSurvey, JointReportRow, JointTicket
-from cloister.hub.secrets import stored_secret
 from cloister.hub.services.surveys.counting import check_rate_limit
 from cloister.hub.services.surveys.drafts import MOST_INVITATIONS, largest_cap
 from cloister.hub.web.languages import N_
