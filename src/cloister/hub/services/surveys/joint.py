@@ -332,7 +332,7 @@ def _count(db: Db, row: HeldJointSurvey, decided: Mapping[str, list[list[int]]])
 
 
 def _put_noise_in(row: HeldJointSurvey) -> None:
-    """This hub's shares of the sums, with its noise, in the place of those without. Drawn once: were it drawn anew for each
+    """This hub's shares of the sums, with its noise, in the place of those without. Drawn once: were it drawn for each
     opening that is refused, a helper could send wrong shares until it knows the sums."""
     from cloister.together.prio3.servers import noisy_share
 
