@@ -147,7 +147,7 @@ class PrioServer:
 
 
 def noisy_share(prio3: Prio3, epsilon: Exact, total: Sequence[int], random: Random | None = None) -> bytes:
-    """A server's share of the sum with its whole noise, drawn at each call: for a caller that keeps it, since two of one total tell more."""
+    """A server's share of the sum with its whole noise, drawn at each call: keep it, since two of one total tell more."""
     noise, field = _law(prio3, epsilon).sample(len(total), random=random), prio3.circuit.field
     return field.encode(field.add(total, [int(each) % field.modulus for each in noise]))
 
