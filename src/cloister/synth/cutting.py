@@ -132,7 +132,7 @@ def _runs(states: States, axis: Axis | None, where: Expression | None) -> tuple[
             raise UnsupportedQuery(
                 f"A comparison of {states.name!r} with another column is not supported",
                 why="the model has its values in bins",
-                instead=f"{states.name} > a number, or a model with cl.Binned({states.name!r}, edges)",
+                instead=f"{states.name} > a number",
             )
     first = np.array(sorted(start for start in starts if low <= start <= high), dtype=np.int64)
     last = np.append(first[1:] - 1, high)

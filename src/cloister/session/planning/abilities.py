@@ -43,7 +43,7 @@ def check_abilities(question: Question, declaration: Declared, grid: Grid) -> No
         raise UnsupportedQuery(
             f"A query about what is computed from {name!r} is not supported",
             why=f"one person's rows may be in up to {able.parts_of_a_person} parts, and each part computes by itself",
-            instead="a query about the table itself",
+            instead="single columns of the table, as in SUM and AVG",
         )
 
 

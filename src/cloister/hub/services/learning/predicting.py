@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.hub.services.learning.order import class_of
 from cloister.hub.spreadsheets import safe
 from cloister.parsers import delimiter_of
-from cloister.tables import Boolean, Category, Date, Domain
+from cloister.tables import Domain
 from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
@@ -57,10 +56,9 @@ def _told(model: Any, domains: dict[str, Domain], columns: dict[str, list[str]])
     from cloister.learn.frame.encoding import Encoder
 
     encoder = Encoder(columns=tuple(domains.items()))
-    frame = {name: [_value(domains[name], each) for each in values] for name, values in columns.items()}
-    if not next(iter(frame.values()), []):
+    if not next(iter(columns.values()), []):
         return []
-    X = encoder.transform(frame)
+    X = encoder.transform(columns)  # cells are read as those of rows to learn from are
     known = ~np.isnan(X).any(axis=1)
     if not known.any():
         return [[None]] * len(X)
@@ -70,24 +68,6 @@ def _told(model: Any, domains: dict[str, Domain], columns: dict[str, list[str]])
     for place, values in zip(np.flatnonzero(known).tolist(), found.tolist(), strict=True):
         told[place] = values
     return told
-
-
-def _value(domain: Domain, text: str) -> Any:
-    """A cell as its column's declaration reads it; None for what it can't."""
-    told = text.strip()
-    if told == "":
-        return None
-    if isinstance(domain, Category | Boolean):
-        return told
-    if isinstance(domain, Date):
-        try:
-            return date.fromisoformat(told)
-        except ValueError:
-            return None
-    try:
-        return float(told)
-    except ValueError:
-        return None
 
 
 def _read(text: str) -> tuple[list[str], list[list[str]]]:

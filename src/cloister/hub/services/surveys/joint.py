@@ -230,8 +230,11 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
     with hub.database.reading() as db:
         row = asked_joint(db, number)
         survey, invited, state = survey_of(row), row.invited, row.state
+        good = not invited or db.get(JointTicket, (number, _ticket(sent))) is not None  # before any proof is looked at
     if state != "open":
         raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
+    if not good:
+        raise _not_invited()
     if not invited:
         check_rate_limit(hub, number, address)
     report = JointReport.from_dict(sent, survey)
@@ -243,7 +246,7 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
             if db.get(JointReportRow, (number, report.nonce.hex())) is not None:
                 return False
             if invited:
-                _use(db, number, sent.get("ticket"))
+                _use(db, number, _ticket(sent))
             db.add(JointReportRow(survey=number, nonce=report.nonce.hex(), body=json.dumps(report.to_dict())))
     except IntegrityError:
         return False
@@ -438,17 +441,25 @@ def _list(db: Db, row: HeldJointSurvey) -> str:
     return list_of([bytes.fromhex(each) for each in db.scalars(counted)])
 
 
-def _use(db: Db, number: str, token: object) -> None:
+def _ticket(sent: Mapping[str, Any]) -> str:
+    token = sent.get("ticket")
+    return hash_of(token if isinstance(token, str) and _HEX.fullmatch(token) else "")
+
+
+def _use(db: Db, number: str, ticket: str) -> None:
     """Use an invitation up, at most once however many try at a time."""
-    known = token if isinstance(token, str) and _HEX.fullmatch(token) else ""
-    mine = (JointTicket.digest == hash_of(known)) & (JointTicket.survey == number)
+    mine = (JointTicket.digest == ticket) & (JointTicket.survey == number)
     done = db.execute(update(JointTicket).where(mine, JointTicket.used.is_(False)).values(used=True))
     if getattr(done, "rowcount", 0) != 1:
-        raise AccessDenied(
-            "The report was not accepted",
-            why="its invitation was used already, or is not one of this survey",
-            instead="the link that you were given, once",
-        )
+        raise _not_invited()
+
+
+def _not_invited() -> AccessDenied:
+    return AccessDenied(
+        "The report was not accepted",
+        why="its invitation was used already, or is not one of this survey",
+        instead="the link that you were given, once",
+    )
 
 
 def _written(hub: Hub, db: Db, caller: Caller, action: str, row: HeldJointSurvey, **details: Any) -> None:
