@@ -216,13 +216,17 @@ def test_a_number_that_begins_with_a_zero_is_text_in_frames_and_files(tmp_path: 
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_numbers_over_64_bits_are_refused_in_words(tmp_path: Path, ending: str) -> None:
-    source = tmp_path / "people.csv"
+def test_numbers_over_64_bits_are_names_in_a_csv_file_and_refused_in_a_frame(tmp_path: Path, ending: str) -> None:
+    source, goal = tmp_path / "people.csv", tmp_path / f"out.{ending}"
     source.write_text("id,x\n" + f"{2**70},a\n" * 5 + f"{2**70 + 1},a\n" * 5, encoding="utf-8")
     asked = Anonymizer(quasi=["id"], models=[KAnonymity(2)], search="mondrian")
-    for act in (lambda: asked.fit_transform(source), lambda: asked.transform_file(source, tmp_path / f"out.{ending}")):
-        with pytest.raises(InvalidParameter, match="'id' is invalid: it holds whole numbers of more than 64 bits"):
-            act()
+    asked.transform_file(source, goal)
+    written = pl.read_parquet(goal) if ending == "parquet" else pl.read_csv(goal, infer_schema=False)
+    for found in (asked.fit_transform(source), written):
+        assert Counter(found["id"].to_list()) == {str(2**70): 5, str(2**70 + 1): 5}
+    frame = pl.DataFrame({"id": pl.Series([2**70] * 4, dtype=pl.Int128)})
+    with pytest.raises(InvalidParameter, match="'id' is invalid: it holds whole numbers of more than 64 bits"):
+        asked.fit_transform(frame)
 
 
 def test_what_files_refuse_is_said_in_words(tmp_path: Path) -> None:
