@@ -52,7 +52,7 @@ def test_what_is_missing_is_not_in_the_menu(tmp_path: Path, monkeypatch: pytest.
     house.sample_data_set(owner=owner)
     links = set(re.findall(r'<a href="([^"]+)"', owner.client.get("/").text))
     needing = {link.path for service in house.hub.services for link in service.links if lacking(link.extra)}
-    assert needing == {"/learn", "/fit-projection", "/project-data", "/anonymise", "/run-algorithm"}
+    assert needing == {"/learn", "/fit-projection", "/project-data", "/anonymise", "/run-algorithm", "/joint-surveys"}
     assert not needing & links
     assert {"/ask", "/synthesise", "/models"} <= links
     wrong = [path for path in links if path.startswith("/") and owner.client.get(path).status_code >= 400]
@@ -83,6 +83,15 @@ def test_an_algorithm_is_refused_before_its_charge(house: House, monkeypatch: py
     assert play.spent == "ε = 0"
     with pytest.raises(MissingDependency, match="review was not begun"):
         order_review(house.hub, play.owner.caller, "a1", "people")
+
+
+def test_a_joint_survey_is_refused_before_anything_is_made(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyst = house.person("analyst")
+    hide(monkeypatch, ["together"])
+    answer = house.client().post("/api/v1/joint-surveys", json={"title": "Ways"}, headers=analyst.bearer)
+    assert (answer.status_code, answer.json()["code"]) == (501, "not-installed"), answer.text
+    assert install("together") in answer.json()["instead"]
+    assert analyst.client.get("/joint-surveys").status_code == 200
 
 
 LEARN = {"method": "GaussianNB", "features": ["age", "pay"], "target": "sex"}

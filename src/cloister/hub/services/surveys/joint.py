@@ -20,7 +20,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cloister.crypto import fingerprint
-from cloister.errors import AccessDenied, InvalidParameter
+from cloister.errors import AccessDenied, InvalidParameter, MissingDependency
 from cloister.hub.database import damaged
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
@@ -33,6 +33,7 @@ from cloister.hub.records.surveys import HeldJointSurvey, JointReportRow, JointT
 from cloister.hub.services.surveys.counting import check_rate_limit
 from cloister.hub.services.surveys.drafts import MOST_INVITATIONS, largest_cap
 from cloister.hub.web.languages import N_
+from cloister.installed import install, lacking
 from cloister.local.survey import hash_of, issue_tokens
 from cloister.printable import is_text, kept
 from cloister.privacy import text_of
@@ -62,6 +63,10 @@ _STATES = {
 def make_joint(hub: Hub, db: Db, caller: Caller, *, title: str, purpose: str = "", invited: bool = False) -> HeldJointSurvey:
     """Begin a draft."""
     check(hub, db, caller, "survey.compose")
+    if missing := lacking("together"):
+        raise MissingDependency(
+            "The joint survey was not made", why=f"the package {missing[0]} is not installed", instead=install("together")
+        )
     check_purpose(purpose)
     if not is_text(title, 200):
         raise InvalidParameter("The title is invalid", why="it has 1 to 200 characters", instead='"Sleep and screens"')
