@@ -220,7 +220,7 @@ def without_delta(epsilon: Exact) -> InvalidParameter:
     return InvalidParameter(
         f"A pure ε = {text_of(exact_positive(epsilon, 'epsilon'))} is invalid",
         why="this method draws Gaussian noise, which is never pure: it needs a δ",
-        instead='delta="1e-6" with the estimator; in a session, budget=cl.ApproxDP(1, "1e-5")',
+        instead='delta="1e-6" with the estimator; in a session, a budget of ε and δ',
     )
 
 
