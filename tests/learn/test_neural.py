@@ -263,4 +263,4 @@ def test_a_pure_budget_of_a_session_is_told_to_have_a_delta(rate: Any) -> None:
     model = NeuralClassifier(delta="1e-6", rate=rate)
     with Session({"people": table}, budget=PureDP(10)) as session, pytest.raises(InvalidParameter, match="never pure") as refused:
         model.fit_table(session, "people", features=["age"], target="ill", spend=1)
-    assert 'in a session, a budget of ε and δ' in refused.value.instead
+    assert "in a session, a budget of ε and δ" in refused.value.instead
