@@ -11,9 +11,8 @@ from tests.security.hostile import PARSERS
 ROOT = Path(__file__).parents[2]
 OWN = {
     "cloister/hub/settings.py": "the administrator's own file",
-    "cloister/cli/site.py": "the owner's own file, on their own machine",
     "cloister/cli/declared.py": "the person's own file",
-    "cloister/cli/csp.py": "the key holder's own file",
+    "cloister/cli/party.py": "the own file of a site or a key holder",
     "cloister/cli/bounds.py": "the person's own file",
     "cloister/cli/survey.py": "the researcher's own file",
     "cloister/cli/vault.py": "the owner's own file",

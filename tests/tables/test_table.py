@@ -236,7 +236,7 @@ def test_a_wrong_table_is_refused_when_it_is_declared(wrong: dict[str, Any], kin
         ({"a": "abc"}, "not a list"),
         ({"a": np.zeros((2, 2))}, "one dimension"),
         ({"a": [1], "A": [2]}, "two of its columns"),
-        ({"": [1]}, "plain text"),
+        ({"": [1]}, "no name"),
         (3, "type int"),
         ("no/such/file.csv", "'file.csv' is invalid: there is no such file"),
         ("postgresql://u@h/db", "names no table"),

@@ -27,6 +27,8 @@ BODIES: Mapping[str, Any] = {
     "Raising": {"amount": "9", "why": "more"},
     "Allotting": {"who": "mallory@example.org", "amount": "0.1"},
     "Saying": {"text": "hello"},
+    "HelperSays": {},
+    "JointInviting": {"count": 1},
     "Refusing": {"reason": "no"},
     "NewVersion": {"upload": "x"},
     "NewWindow": {"upload": "x", "window": "2026"},

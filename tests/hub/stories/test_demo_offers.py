@@ -106,6 +106,7 @@ CENSUS = {"purpose": "care", "spend": "0.1", "title": "Tried"}
 VALUES: dict[str, dict[str, Any]] = {
     "/ask": {**CENSUS, "sql": "SELECT COUNT(*) AS n FROM census"},
     "/ask/build": CENSUS,
+    "/joint-surveys": {"title": "Ways to work"},
     "/learn": {**CENSUS, "method": "GaussianNB", "features": ["age", "hours"], "target": "sex"},
     "/synthesise": {**CENSUS, "columns": ["age", "sex"]},
     "/run-algorithm": {**CENSUS, "table": "census", "algorithm": "middle-age"},

@@ -19,7 +19,7 @@ from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.hub.services import all_services
 from cloister.hub.web.languages import LANGUAGES, language_of
 from cloister.hub.web.menu import EVERYWHERE, GROUPS, OWN, help_for, menu_of
-from cloister.hub.web.render import TEMPLATES, _may, role_title
+from cloister.hub.web.render import TEMPLATES, is_open, role_title
 from cloister.hub.web.terms import TERMS, Marked
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import Guarded, accessible, browser, serve, visit  # noqa: F401
@@ -52,7 +52,7 @@ def test_every_page_of_the_documentation_that_is_named_exists() -> None:
 
 @pytest.mark.parametrize("roles", [(), *((role,) for role in ROLES), tuple(ROLES)], ids=lambda roles: "+".join(roles) or "none")
 def test_no_menu_has_more_than_seven_entries(roles: tuple[str, ...]) -> None:
-    menu = menu_of(ALL_LINKS, partial(_may, replace(ADA, roles=frozenset(roles))), "/")
+    menu = menu_of(ALL_LINKS, partial(is_open, replace(ADA, roles=frozenset(roles))), "/")
     assert len(menu.entries) + 1 <= MOST, "the first page is one too"
     assert [entry.title for entry in menu.entries if len(entry.links) > MOST] == []
     assert len(menu.account) <= MOST
@@ -60,16 +60,16 @@ def test_no_menu_has_more_than_seven_entries(roles: tuple[str, ...]) -> None:
 
 def test_the_menu_shows_what_the_caller_may_do_and_where_they_are() -> None:
     def titles(caller: Caller) -> list[str]:
-        return [link.title for entry in menu_of(LINKS, partial(_may, caller), "/").entries for link in entry.links]
+        return [link.title for entry in menu_of(LINKS, partial(is_open, caller), "/").entries for link in entry.links]
 
     assert "Ask" in titles(ADA)
     assert "Hub settings" not in titles(ADA)
     assert "Hub settings" in titles(replace(ADA, roles=frozenset({"administrator"})))
 
-    menu = menu_of(LINKS, partial(_may, ADA), "/ask/saved")
+    menu = menu_of(LINKS, partial(is_open, ADA), "/ask/saved")
     assert [entry.title for entry in menu.entries if entry.current] == ["Ask"]
     assert [link.title for entry in menu.entries for link in entry.links if link.current] == ["Ask"]
-    assert not any(entry.current for entry in menu_of(LINKS, partial(_may, ADA), "/asking").entries)
+    assert not any(entry.current for entry in menu_of(LINKS, partial(is_open, ADA), "/asking").entries)
 
 
 def test_a_group_of_one_link_is_that_link() -> None:
@@ -226,7 +226,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., str]) -
 @pytest.mark.parametrize("role", ["administrator", "steward", "owner", "analyst"])
 def test_every_place_of_the_menu_opens_is_marked_and_has_help_and_its_terms(place: Place, role: str) -> None:
     client = place.people[role].client
-    shown = [link for link in ALL_LINKS if _may(place.people[role].caller, link.action)]
+    shown = [link for link in ALL_LINKS if is_open(place.people[role].caller, link.action)]
     assert len(shown) >= 15
     said = set[str]()
     for link in shown:
