@@ -241,7 +241,7 @@ def _answering(routes: Routes) -> None:
         response_model=dict[str, Any],
     )
     def helper(
-        hub: HubDep, number: Number, sent: HelperSays, key: Annotated[str, Header(alias="Helper-Key", max_length=100)]
+        hub: HubDep, number: Number, sent: HelperSays, key: Annotated[str, Header(alias="Helper-Key", max_length=100)] = ""
     ) -> dict[str, Any]:
         """By `cloister helper`, which shows the secret of its link in the header `Helper-Key`; needs no session. First `name` and
         `key`; then what it says about reports (`said`, by nonce); at last its shares of the sums (`shares`, of the `list`)."""
