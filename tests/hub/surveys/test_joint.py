@@ -118,7 +118,7 @@ def test_what_is_out_of_order_is_refused_and_changes_nothing(joint: Joint) -> No
     joint.ask("DELETE", f"/{number}", status=409)
     newer = joint.ask("POST", f"/{number}/link")["secret"]
     for wrong in (secret, "", "0" * 43):
-        joint.call(number, wrong, {}, status=403)
+        joint.call(number, wrong, {}, status=404)
     assert joint.call(number, newer, {})["state"] == "joining"
     assert joint.send(number, {}).status_code == 404  # not open yet
     for wrong in ({"name": "", "key": "00"}, {"name": "R", "key": "zz"}, {"name": "R", "key": "04" + "11" * 64}):

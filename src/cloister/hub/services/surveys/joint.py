@@ -283,7 +283,9 @@ def helped(hub: Hub, number: str, secret: str, sent: Mapping[str, Any]) -> dict[
 def _helps(db: Db, number: str, secret: str, *, lock: bool = False) -> HeldJointSurvey:
     row = db.get(HeldJointSurvey, number, with_for_update=lock)
     if row is None or not row.link or not hmac.compare_digest(row.link, digest(secret)):
-        raise AccessDenied("The helper was refused", why="its link is not one of this survey", instead="the newest link")
+        raise Missing(
+            "There is no such survey", why="it does not exist, or the helper's link is not its newest", instead="the newest link"
+        )
     return row
 
 
