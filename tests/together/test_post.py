@@ -227,7 +227,8 @@ def test_a_message_that_cannot_be_fetched_keeps_nobody_from_what_waits_here(post
         while call(hub).content != MESSAGE:
             pass
         assert call(hub, answers=DIGEST, body=GOOD).status_code == 204
-    assert set(fetched) == {left.digest}
+    assert fetched[0] == left.digest
+    assert set(fetched) <= {left.digest, DIGEST}  # who asks here leaves it at the post, too, once its patience is over
 
 
 def test_what_was_told_before_a_clock_was_set_back_hides_no_call() -> None:
