@@ -264,6 +264,42 @@ def test_a_damaged_report_holds_no_other_back(joint: Joint) -> None:
     helper.close()
 
 
+def test_sums_that_are_damaged_stop_their_own_survey_alone(joint: Joint) -> None:
+    """At each step in which they are read: a refusal that names the damage, and all goes on once they are mended."""
+    (other, _, idle), (number, secret, helper) = joint.joined(SMOKES), joint.joined(SMOKES)
+    joint.answered(number, ["yes"])
+    said = joint.turn(number, secret, helper, {})
+    wrong = ("x", "17", "{}", "[]", '[["a"]]', '{"own": [17]}', '{"reports": 1, "questions": [{"sums": [1], "margin": "x"}]}')
+
+    def damaged(column: str, body: Any) -> None:
+        """Each wrong form of the column is named to the helper, or to the author where the sums are opened."""
+        with joint.house.hub.database.begin() as db:
+            before = db.execute(text(f"SELECT {column} FROM joint_survey WHERE id = :id"), {"id": number}).scalar_one()
+        for each in (*wrong, before):
+            with joint.house.hub.database.begin() as db:
+                db.execute(text(f"UPDATE joint_survey SET {column} = :to WHERE id = :id"), {"to": each, "id": number})
+            assert joint.ask("GET", f"/{other}")["state"] == "open"
+            if each is not before:
+                called = (
+                    joint.call(number, secret, body, status=409)
+                    if body is not None
+                    else joint.ask("GET", f"/{number}", status=409)
+                )
+                assert called["title"] == "A stored row can't be read"
+                assert joint.ana.client.get(f"/joint-surveys/{number}").status_code == (409 if body is None else 200)
+
+    damaged("sums", said)
+    said = joint.turn(number, secret, helper, said)
+    joint.ask("POST", f"/{number}/close")
+    damaged("sums", {})
+    shares = joint.turn(number, secret, helper, {})
+    damaged("result", shares)
+    assert joint.turn(number, secret, helper, shares) == {"done": "done"}
+    damaged("result", None)
+    assert joint.ask("GET", f"/{number}")["results"][0]["counts"] == {"no": 0, "yes": 1}
+    idle.close(), helper.close()
+
+
 def test_the_list_and_what_is_damaged_in_it(joint: Joint) -> None:
     draft, (number, _, helper) = joint.made(SMOKES), joint.joined(SMOKES)
     browser, ways = joint.ana.client, (f"/joint-surveys/{number}", f"/j/{number}", f"/api/v1/joint-surveys/{number}/form")

@@ -13,7 +13,8 @@ import base64
 import hmac
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select, update
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.together.prio3.joint_survey import JointReport, JointSurvey
+    from cloister.together.prio3.joint_survey import JointQuestion, JointReport, JointSurvey
 
 PAGE = 100
 """Reports that a helper is given at a time."""
@@ -212,10 +213,8 @@ def helper_of(row: HeldJointSurvey) -> dict[str, str]:
     """Its name, its key, and the key's fingerprint for the phone; nothing before it has joined."""
     if not row.helper and row.state in ("draft", "joining"):
         return {"name": "", "key": "", "fingerprint": ""}
-    try:
+    with _stored():
         return {**row.helper, "name": row.helper["name"], "fingerprint": fingerprint(bytes.fromhex(row.helper["key"]))}
-    except (LookupError, TypeError, ValueError):
-        raise damaged() from None
 
 
 def asked_joint(db: Db, number: str) -> HeldJointSurvey:
@@ -335,8 +334,9 @@ def _count(db: Db, row: HeldJointSurvey, decided: Mapping[str, list[list[int]]])
     for each in db.scalars(_new(row).where(JointReportRow.nonce.in_(decided)).with_for_update()) if decided else ():
         added = decided[each.nonce]
         if added:
-            parts = zip(survey_of(row).sums, json.loads(row.sums), added, strict=True)
-            row.sums = json.dumps([prio3.circuit.field.add(total, one) for prio3, total, one in parts])
+            with _stored():
+                parts = zip(survey_of(row).sums, json.loads(row.sums), added, strict=True)
+                row.sums = json.dumps([prio3.circuit.field.add(total, one) for prio3, total, one in parts])
         each.state, each.body = "counted" if added else "dropped", ""
     db.flush()
 
@@ -347,8 +347,10 @@ def _put_noise_in(row: HeldJointSurvey) -> None:
     from cloister.together.prio3.servers import noisy_share
 
     survey = survey_of(row)
-    parts = zip(survey.sums, survey.questions, json.loads(row.sums), strict=True)
-    row.result, row.sums = {"own": [noisy_share(prio3, asked.epsilon, total).hex() for prio3, asked, total in parts]}, ""
+    with _stored():
+        parts = zip(survey.sums, survey.questions, json.loads(row.sums), strict=True)
+        own = [noisy_share(prio3, asked.epsilon, total).hex() for prio3, asked, total in parts]
+    row.result, row.sums = {"own": own}, ""
 
 
 def _open_sums(hub: Hub, db: Db, row: HeldJointSurvey, shares: Sequence[Any]) -> None:
@@ -356,8 +358,10 @@ def _open_sums(hub: Hub, db: Db, row: HeldJointSurvey, shares: Sequence[Any]) ->
     from cloister.together.prio3.servers import opened
 
     survey, n = survey_of(row), reports_of(db, row)["counted"]
+    with _stored():
+        own = [bytes.fromhex(each) for _, each in zip(survey.sums, row.result["own"], strict=True)]
     try:
-        both = [[bytes.fromhex(own), bytes.fromhex(other)] for own, other in zip(row.result["own"], shares, strict=True)]
+        both = [[mine, bytes.fromhex(other)] for mine, other in zip(own, shares, strict=True)]
     except (TypeError, ValueError):
         raise InvalidParameter(
             "The helper's shares are invalid", why="their form is another", instead="cloister helper run"
@@ -399,23 +403,27 @@ def _new(row: HeldJointSurvey) -> Select[JointReportRow]:
 
 def results_of(row: HeldJointSurvey) -> list[dict[str, Any]]:
     """What was opened, by question: counts or a mean, each with its margin."""
-    n, found = row.result["reports"], []
-    for question, told in zip(survey_of(row).questions, row.result["questions"], strict=True):
-        line: dict[str, Any] = {
-            "text": question.text,
-            "kind": question.kind,
-            "epsilon": question.epsilon,
-            "margin": told["margin"],
-        }
-        sums = told["sums"]
-        if question.kind == "number":
-            line |= {"sum": question.low * n + sums[0]}
-            line |= {"mean": line["sum"] / n, "mean_margin": told["margin"] / n} if n else {}
-        else:
-            counts = [n - sums[0], sums[0]] if question.kind == "yes-no" else sums
-            line["counts"] = dict(zip(question.labels, counts, strict=True))
-        found.append(line)
-    return found
+    with _stored():
+        n, parts = row.result["reports"], zip(survey_of(row).questions, row.result["questions"], strict=True)
+        return [_result(question, n, [int(each) for each in told["sums"]], float(told["margin"])) for question, told in parts]
+
+
+def _result(question: JointQuestion, n: int, sums: Sequence[int], margin: float) -> dict[str, Any]:
+    line = {"text": question.text, "kind": question.kind, "epsilon": question.epsilon, "margin": margin}
+    if question.kind == "number":
+        total = question.low * n + sums[0]
+        return line | {"sum": total} | ({"mean": total / n, "mean_margin": margin / n} if n else {})
+    counts = [n - sums[0], sums[0]] if question.kind == "yes-no" else sums
+    return line | {"counts": dict(zip(question.labels, counts, strict=True))}
+
+
+@contextmanager
+def _stored() -> Iterator[None]:
+    """Around what reads a row: where another form stands in it than was written, the row is refused, and not the hub at fault."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError):
+        raise damaged() from None
 
 
 def _survey(row: HeldJointSurvey, questions: Sequence[Mapping[str, Any]]) -> JointSurvey:
