@@ -27,6 +27,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cloister.printable import brief
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -53,7 +55,8 @@ __all__ = [
 class CloisterError(Exception):
     """The root of everything that cloister raises on purpose.
 
-    `rule` names the rule that refused, where one did: a grant, a ceiling, a rule of the institution.
+    `rule` names the rule that refused, where one did: a grant, a ceiling, a rule of the institution. What a message repeats of
+    what somebody gave is shortened (`brief`).
 
     >>> error = CloisterError("This was refused", why="it could not be proved safe", instead="ask('something else')")
     >>> print(error)
@@ -65,9 +68,7 @@ class CloisterError(Exception):
     """What the audit log calls it (`stored_name`): a literal of each class."""
 
     def __init__(self, what: str, *, why: str = "", instead: str = "", rule: str = "") -> None:
-        self.what = what
-        self.why = why
-        self.instead = instead
+        self.what, self.why, self.instead = what, why, instead = brief(what), brief(why), brief(instead)
         self.rule = rule
         text = f"{what}: {why}." if why else f"{what}."
         super().__init__(f"{text}\n  Instead: {instead}" if instead else text)
