@@ -169,5 +169,5 @@ def test_a_message_repeats_the_beginning_of_what_is_long() -> None:
         "--model " + "x" * 10**6 + " is invalid", why=f"{'y' * 500!r}.", instead="name " + "z" * LONGEST_NAME
     )
     assert (error.what, error.why) == ("--model " + "x" * 60 + "… is invalid", "'" + "y" * 59 + "…'.")
-    assert error.instead == name
+    assert error.instead == "name " + "z" * LONGEST_NAME
     assert len(str(InvalidParameter("x", why="declared are " + ", ".join(f"c{place}" for place in range(5_000))))) < 1_300

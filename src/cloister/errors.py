@@ -25,9 +25,8 @@ Messages are computed from public facts alone (promise 1): they may name columns
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
-
-from cloister.printable import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,6 +49,24 @@ __all__ = [
     "UnknownTable",
     "UnsupportedQuery",
 ]
+
+_LONGEST_WORD, _LONGEST_PART = 200, 4_000
+_LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+
+
+def brief(text: str) -> str:
+    """The text as a message may repeat it: of a word that is longer than a name may be its beginning, and of many words (the list
+    of a thousand columns) the first and the last.
+
+    >>> brief("The value " + "x" * 100_000 + " is invalid") == "The value " + "x" * 60 + "… is invalid"
+    True
+    >>> len(brief("column, " * 1_000))
+    1203
+    """
+    if len(text) <= _LONGEST_WORD:
+        return text
+    found = _LONG_WORD.sub(lambda word: word[0][:60] + "…" + re.sub(r"[^'\")}\],.:;]", "", word[0][-3:]), text)
+    return found if len(found) <= _LONGEST_PART else f"{found[:1000]} … {found[-200:]}"
 
 
 class CloisterError(Exception):

@@ -26,7 +26,6 @@ __all__ = [
     "LONGEST_VALUE",
     "SPLIT",
     "UNPRINTABLE",
-    "brief",
     "escape",
     "is_kept",
     "is_printable",
@@ -54,8 +53,6 @@ UNPRINTABLE = re.compile(rf"[\x00-\x1f{_ABOVE}]")
 """One character that is not printable."""
 _ON_LINES = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f{_ABOVE}]")
 """The same of a text of several lines, which may hold tabs and line ends."""
-_LONG_WORD = re.compile(rf"\S{{{LONGEST_NAME + 1},}}")
-_LONGEST_PART = 4_000
 _BLANK = re.compile(r"[\s\u034f\u115f\u1160\u17b4\u17b5\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]*")
 """Printable, and nothing to see."""
 
@@ -115,21 +112,6 @@ def shown(text: str, *, lines: bool = False) -> str:
     ('a⟨U+202E⟩b⟨U+000A⟩', 'a⟨U+2028⟩b\\n')
     """
     return (_ON_LINES if lines else UNPRINTABLE).sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
-
-
-def brief(text: str) -> str:
-    """The text as a message may repeat it: of a word that is longer than a name may be its beginning, and of many words (the list
-    of a thousand columns) the first and the last.
-
-    >>> brief("The value " + "x" * 100_000 + " is invalid") == "The value " + "x" * 60 + "… is invalid"
-    True
-    >>> len(brief("column, " * 1_000))
-    1203
-    """
-    if len(text) <= LONGEST_NAME:
-        return text
-    found = _LONG_WORD.sub(lambda word: word[0][:60] + "…" + re.sub(r"[^'\")}\],.:;]", "", word[0][-3:]), text)
-    return found if len(found) <= _LONGEST_PART else f"{found[:1000]} … {found[-200:]}"
 
 
 def escape(text: object, quote: bool = True) -> str:

@@ -15,9 +15,8 @@ import click
 
 from cloister.cli.speaking import on_command_line
 from cloister.cli.written import FOLDER
-from cloister.errors import CloisterError, MissingDependency
+from cloister.errors import CloisterError, MissingDependency, brief
 from cloister.installed import DISTRIBUTION, edition, install
-from cloister.printable import brief
 
 _HOMES = {
     "anonymize": "anonymize",

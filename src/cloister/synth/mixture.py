@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -344,7 +345,7 @@ class _Table:
         return np.asarray(upper.sum(axis=(1, 2)))
 
 
-def _weighed(away: Small, trust: Small | np.float32, smooth: np.float32 | None) -> Small:
+def _weighed(away: npt.NDArray[Any], trust: Small | np.float32, smooth: np.float32 | None) -> Small:
     """The slope of the misfit of tables that are this far away, in place: of a half square, or of a smoothed absolute value."""
     away *= trust
     if smooth is not None:
