@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloister as cl
-from cloister.errors import InvalidDeclaration, UnsupportedQuery
+from cloister.errors import InvalidDeclaration, InvalidParameter, UnsupportedQuery
 from cloister.hub.spreadsheets import safe
 from cloister.hub.web.render import environment
 from cloister.noise import Random
@@ -161,3 +161,13 @@ def test_what_is_kept_is_taken_as_it_stands() -> None:
         assert is_text("a\u202eb")
         assert not is_text(None)
     assert not is_text("a\u202eb")
+
+
+def test_a_message_repeats_the_beginning_of_what_is_long() -> None:
+    """A category of 100,000 characters came back whole; a name never is cut."""
+    error = InvalidParameter(
+        "--model " + "x" * 10**6 + " is invalid", why=f"{'y' * 500!r}.", instead="name " + "z" * LONGEST_NAME
+    )
+    assert (error.what, error.why) == ("--model " + "x" * 60 + "… is invalid", "'" + "y" * 59 + "…'.")
+    assert error.instead == "name " + "z" * LONGEST_NAME
+    assert len(str(InvalidParameter("x", why="declared are " + ", ".join(f"c{place}" for place in range(5_000))))) < 1_300

@@ -25,6 +25,7 @@ Messages are computed from public facts alone (promise 1): they may name columns
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,11 +50,30 @@ __all__ = [
     "UnsupportedQuery",
 ]
 
+_LONGEST_WORD, _LONGEST_PART = 200, 4_000
+_LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+
+
+def brief(text: str) -> str:
+    """The text as a message may repeat it: of a word that is longer than a name may be its beginning, and of many words (the list
+    of a thousand columns) the first and the last.
+
+    >>> brief("The value " + "x" * 100_000 + " is invalid") == "The value " + "x" * 60 + "… is invalid"
+    True
+    >>> len(brief("column, " * 1_000))
+    1203
+    """
+    if len(text) <= _LONGEST_WORD:
+        return text
+    found = _LONG_WORD.sub(lambda word: word[0][:60] + "…" + re.sub(r"[^'\")}\],.:;]", "", word[0][-3:]), text)
+    return found if len(found) <= _LONGEST_PART else f"{found[:1000]} … {found[-200:]}"
+
 
 class CloisterError(Exception):
     """The root of everything that cloister raises on purpose.
 
-    `rule` names the rule that refused, where one did: a grant, a ceiling, a rule of the institution.
+    `rule` names the rule that refused, where one did: a grant, a ceiling, a rule of the institution. What a message repeats of
+    what somebody gave is shortened (`brief`).
 
     >>> error = CloisterError("This was refused", why="it could not be proved safe", instead="ask('something else')")
     >>> print(error)
@@ -65,9 +85,7 @@ class CloisterError(Exception):
     """What the audit log calls it (`stored_name`): a literal of each class."""
 
     def __init__(self, what: str, *, why: str = "", instead: str = "", rule: str = "") -> None:
-        self.what = what
-        self.why = why
-        self.instead = instead
+        self.what, self.why, self.instead = what, why, instead = brief(what), brief(why), brief(instead)
         self.rule = rule
         text = f"{what}: {why}." if why else f"{what}."
         super().__init__(f"{text}\n  Instead: {instead}" if instead else text)

@@ -211,3 +211,17 @@ def test_cells_of_a_prediction_are_read_as_those_that_were_learnt_from(tmp_path:
     assert found[:4, 1:4].tolist() == [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
     assert found[:4, 4:].tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
     assert np.isnan(found[4, 1:]).all()
+
+
+def test_a_column_whose_name_holds_a_comma_is_written_in_quotes(tmp_path: Path) -> None:
+    rows, bounds = tmp_path / "people.csv", tmp_path / "bounds.json"
+    rows.write_text('"pay, a month",age,sex\n' + "700,30,F\n200,40,M\n" * 50)
+    number = {"kind": "integer", "low": 0, "high": 900}
+    columns = {"pay, a month": number, "age": number, "sex": {"kind": "category", "values": ["F", "M"]}}
+    bounds.write_text(json.dumps({"row_is_person": True, "columns": columns}))
+    line = ["learn", str(rows), "--model", "GaussianNB", "--target", "sex", "--bounds", str(bounds), "--json", "--features"]
+    told = CliRunner().invoke(cli, [*line, '"pay, a month",age'])
+    assert json.loads(told.stdout)["columns"] == ["pay, a month", "age"]
+    refused = CliRunner().invoke(cli, [*line, "pay, a month,age"]).exception
+    assert isinstance(refused, CloisterError)
+    assert refused.instead == """'"pay, a month",…'"""

@@ -44,10 +44,10 @@ def test_the_gradient_is_that_of_the_misfit(codes: np.ndarray, laplace: bool, me
     problem = _Problem(found, penalty=0.3)
     for name in ("pairs", "trust", "ones", "one_trust", "start"):  # finite differences want doubles
         setattr(problem, name, getattr(problem, name).astype(np.float64))
-    problem.triples = [replace(each, shares=each.shares.astype(np.float64)) for each in problem.triples]
+    problem.apart = {kept: replace(each, shares=each.shares.astype(np.float64)) for kept, each in problem.apart.items()}
     ends = np.cumsum(SIZES)
     triples = [kept for kept in found.tables if len(kept) == 3]
-    assert (len(triples), len(problem.triples)) == ((4, 4) if method == "triples" else (0, 0))
+    assert (len(triples), len(problem.apart)) == ((4, 4) if method == "triples" else (0, 0))
 
     def threefold(kept: tuple[int, ...], q: np.ndarray, w: np.ndarray) -> np.ndarray:
         one, two, three = (q[:, ends[place] - SIZES[place] : ends[place]] for place in kept)
@@ -80,6 +80,27 @@ def test_the_gradient_is_that_of_the_misfit(codes: np.ndarray, laplace: bool, me
             below = misfit(logits, shares)
             flat[cell] = before
             assert slope.reshape(-1)[cell] == pytest.approx((above - below) / 2 / step, rel=1e-3, abs=1e-2), (place, cell)
+
+
+@pytest.mark.parametrize("laplace", [False, True])
+def test_wide_columns_are_fitted_pair_by_pair_to_the_same_misfit(
+    codes: np.ndarray, laplace: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several columns of hundreds of values: a matrix of all states by all states took most of a minute."""
+    sizes, random = (600, 500), Random.deterministic(2)
+    tables = {kept: Noisy(np.ones([sizes[place] for place in kept]), 50.0, laplace) for kept in ((0,), (1,), (0, 1))}
+    wide = _Problem(Marginals(sizes=sizes, tables=tables))
+    assert (wide.pairs.size, list(wide.apart)) == (0, [(0, 1)])
+    found = marginals(codes, SIZES, 20.0, laplace=laplace)
+    del found.tables[(1, 2)]  # of which it is known all the same what is empty
+    zeros = {kept: np.arange(SIZES[kept[0]] * 3).reshape(-1, 3) % 4 == 0 for kept in ((0, 2), (1, 2))}
+    whole = _Problem(found, zeros)
+    monkeypatch.setattr("cloister.synth.mixture._WIDE", 0)
+    monkeypatch.setattr("cloister.synth.mixture._LARGE", 0)
+    apart, at = _Problem(found, zeros), whole.begun(5, random)
+    assert (whole.pairs.size, apart.pairs.size) == (13 * 13, 0)
+    for one, other in zip(whole.gradient(*at, 0.5), apart.gradient(*at, 0.5), strict=True):
+        assert other == pytest.approx(one, rel=1e-4, abs=1e-4 * np.abs(one).max())
 
 
 def test_marginals_without_noise_come_back(codes: np.ndarray) -> None:

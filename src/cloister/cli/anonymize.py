@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli import spreadsheets
-from cloister.cli.opened import names_in, progress_bar, table_of
+from cloister.cli.opened import COMMAS, names_in, progress_bar, table_of
 from cloister.cli.written import PAGE, Written, write_page
 from cloister.errors import InvalidParameter
 
@@ -28,7 +28,7 @@ _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path), required=False)
-@click.option("--quasi", help="Columns that others may know about a person (quasi-identifiers), separated by commas.")
+@click.option("--quasi", help=f"Columns that others may know about a person (quasi-identifiers), {COMMAS}.")
 @click.option("--sensitive", default="", help="Columns that others must not learn.")
 @click.option("--identifying", default="", help="Columns that name a person: they are dropped.")
 @click.option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli.bounds import BOUNDS, declared_table
-from cloister.cli.opened import names_in, open_ledger, text_in, waiting
+from cloister.cli.opened import COMMAS, names_in, open_ledger, text_in, waiting
 from cloister.cli.written import FILE
 from cloister.errors import InvalidParameter
 from cloister.printable import json_of, shown
@@ -155,7 +155,7 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
                 type=click.Choice(["blocks", "ask", "declared"]),
                 help="How it runs (default: as the file declares, or by blocks).",
             ),
-            click.option("--inputs", help="By blocks: the columns that it reads, separated by commas."),
+            click.option("--inputs", help=f"By blocks: the columns that it reads, {COMMAS}."),
             click.option("--output", help=_BOUNDS_HELP),
             click.option("--blocks", type=int, help="Into how many parts people fall (default: by the declared size)."),
             click.option("--seconds", type=float, help="The time of one run (default: as the file declares, or 0.05)."),

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cloister.cli import spreadsheets
 from cloister.cli.bounds import BOUNDS, declared_table
-from cloister.cli.opened import open_ledger, waiting
+from cloister.cli.opened import COMMAS, names_in, open_ledger, waiting
 from cloister.cli.written import CHART, FILE, WRITTEN, Written
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.tables import Category, PrivateTable
@@ -35,7 +35,7 @@ _FAR = 1e300
 @click.command()
 @click.argument("data", required=False)
 @click.option("--model", "name", help="A method, for example GaussianNB (--list names them).")
-@click.option("--features", help="The columns to learn from, separated by commas.")
+@click.option("--features", help=f"The columns to learn from, {COMMAS}.")
 @click.option("--target", help="The column to predict, where the method has one.")
 @click.option("--bounds", help=BOUNDS)
 @click.option("--epsilon", help="The ε to spend (default: 1).")
@@ -73,8 +73,9 @@ def learn(**given: Any) -> None:
         return
     with warnings.catch_warnings(), waiting("learning") as progress:
         warnings.simplefilter("ignore")  # of other libraries, about their own versions; refusals are errors here
-        model, features = _model(given), [name.strip() for name in given["features"].split(",")]
+        model = _model(given)
         table_name, table = declared_table(given["data"], given["bounds"])
+        features = names_in(given["features"], table.columns)
         if given["curve"]:
             curve = _curve(model, table_name, table, features, given, progress)
         else:

@@ -15,7 +15,7 @@ import click
 
 from cloister.cli.speaking import on_command_line
 from cloister.cli.written import FOLDER
-from cloister.errors import CloisterError, MissingDependency
+from cloister.errors import CloisterError, MissingDependency, brief
 from cloister.installed import DISTRIBUTION, edition, install
 
 _HOMES = {
@@ -91,6 +91,7 @@ def main() -> None:
         click.echo(f"{type(error).__name__}: {on_command_line(error, cli, sys.argv[1:])}", err=True)
         sys.exit(1)
     except click.ClickException as error:
+        error.message = brief(error.message)
         error.show()
         sys.exit(1)  # a refusal, as any other: 2 is for failures of cloister
     except (KeyboardInterrupt, click.Abort):

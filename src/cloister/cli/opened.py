@@ -6,13 +6,14 @@ What may not live here: what a command prints.
 
 from __future__ import annotations
 
+import csv
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, UnknownColumn
 
 if TYPE_CHECKING:
     from cloister.ledger import Ledger
@@ -89,13 +90,24 @@ def table_of(data: Path) -> Any:
     return data
 
 
-def names_in(text: str) -> list[str]:
-    """Names on a line, between commas.
+COMMAS = "separated by commas; one that holds a comma in quotes"
+"""What help says of names on a line."""
 
-    >>> names_in("age, sex,")
-    ['age', 'sex']
+
+def names_in(text: str, known: Iterable[str] = ()) -> list[str]:
+    """Names on a line, between commas; in quotes, as in CSV, one that holds a comma. Of a name that is
+    `known`, and would be torn, it is said how to write it.
+
+    >>> names_in('age, "pay, a month",')
+    ['age', 'pay, a month']
     """
-    return [name.strip() for name in text.split(",") if name.strip()]
+    cells = csv.reader(text.splitlines(), skipinitialspace=True)
+    names = [name.strip() for line in cells for name in line if name.strip()]
+    for name in known:
+        if "," in name and name in text and name not in names:
+            quoted = name.replace('"', '""')
+            raise UnknownColumn(f"The columns {text!r} are invalid", why="a name holds a comma", instead=f"""'"{quoted}",…'""")
+    return names
 
 
 def text_in(path: Path) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from cloister.cli.opened import names_in, table_of
+from cloister.cli.opened import COMMAS, names_in, table_of
 from cloister.cli.written import PAGE, write_page
 from cloister.errors import InvalidParameter
 
 
 @click.command()
 @click.argument("data", type=click.Path(dir_okay=False, path_type=Path), required=False)
-@click.option("--quasi", help="Columns that others may know about a person (quasi-identifiers), separated by commas.")
+@click.option("--quasi", help=f"Columns that others may know about a person (quasi-identifiers), {COMMAS}.")
 @click.option("--sensitive", default="", help="Columns that others must not learn.")
 @click.option("--population", metavar="FILE|NUMBER", help="A table of the population in the same words, or its size.")
 @click.option(

@@ -10,7 +10,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.bounds import BOUNDS, declared_table
-from cloister.cli.opened import names_in, open_ledger, waiting
+from cloister.cli.opened import COMMAS, names_in, open_ledger, waiting
 from cloister.cli.written import FILE, WRITTEN
 from cloister.errors import InvalidParameter
 from cloister.session import unknown_column
@@ -40,10 +40,8 @@ def synth() -> None:
 @click.option("--epsilon", default="1", show_default=True, help="The ε to spend.")
 @click.option("--delta", help="The δ to spend, for example 1e-9; it lets the noise of many columns be Gaussian.")
 @click.option("--method", default="auto", show_default=True, help="The method; auto chooses by public facts.")
-@click.option("--columns", help="The columns of the synthetic table, separated by commas (default: all).")
-@click.option(
-    "--about", multiple=True, help="What it must answer well: a column, or columns separated by commas; may be repeated."
-)
+@click.option("--columns", help=f"The columns of the synthetic table, {COMMAS} (default: all).")
+@click.option("--about", multiple=True, help=f"What it must answer well: a column, or columns {COMMAS}; may be repeated.")
 @click.option("--rules", multiple=True, help='What every row obeys: "age < 15 => marital = never"; may be repeated.')
 @click.option("--bins", multiple=True, help="Quantile bins of a column with a long tail: income, or income=20; may be repeated.")
 @click.option("--calendar", multiple=True, help="A column of days whose weekday and season are kept; may be repeated.")
@@ -87,7 +85,7 @@ def fit(
     cuts = {each.name: each for each in (*map(_bins, bins), *(Calendar(each.strip()) for each in calendar))}
     promise = PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
     name, table = declared_table(data, bounds)
-    kept: list[Any] | None = None if columns is None else names_in(columns)
+    kept: list[Any] | None = None if columns is None else names_in(columns, table.columns)
     if cuts:
         kept = kept or [each for each in table.columns if each != table.unit]
         if unknown := [each for each in cuts if each not in kept]:
@@ -102,7 +100,7 @@ def fit(
                 spend=promise,
                 method=chosen,
                 columns=kept,
-                about=[names_in(each) for each in about] or None,
+                about=[names_in(each, table.columns) for each in about] or None,
                 rules=rules,
                 purpose="cloister synth fit",
                 progress=progress,

@@ -3,7 +3,7 @@
 Within a component the columns are independent, so every marginal is a sum of K outer products and is read in closed form. With
 all p of all columns side by side in a matrix Q (a row a component, a column a state), all two-way marginals are the blocks of
 QᵀWQ, W = diag(w): one product of matrices gives the model's tables, and another the gradient of the misfit (a table of three
-columns takes three products of its own)
+columns, or of two wide ones, takes three products of its own: in a large QᵀWQ every pair stands twice, measured or not)
 
     Σ_S Σ_cells ψ((n·model − measured)/σ_S)   +   a penalty that draws the components' logits to their mean,
 
@@ -30,7 +30,7 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from cloister.noise import Random
-from cloister.synth.measuring import Floats, Marginals
+from cloister.synth.measuring import Floats, Marginals, Noisy
 from cloister.synth.released import best
 
 Small = npt.NDArray[np.float32]
@@ -47,6 +47,8 @@ _PENALTY = 0.01
 _FAINT = 40
 _SEEN, _FAINTER = 4, 1e-9
 """How many deviations of its noise a count is that stands out of it, and what is left of a probability beyond such counts."""
+_WIDE, _LARGE = 1000, 20_000
+"""How many states all columns have, and how many cells QᵀWQ for each measured pair, where each pair is fitted by itself."""
 _NEAR = 0.3  # of b: where |·| is made smooth
 _MOMENTS = (0.9, 0.99)
 _LEAST = 1e-4
@@ -222,16 +224,18 @@ class _Problem:
         self.rows = max(found.rows()[0], 1.0)
         whole = int(self.sizes.sum())
         places = [slice(first, first + size) for first, size in zip(self.first, self.sizes, strict=True)]
-        self.pairs, self.trust = np.zeros((whole, whole), np.float32), np.zeros((whole, whole), np.float32)
+        apart = whole >= _WIDE and whole**2 >= _LARGE * sum(len(kept) == 2 for kept in found.tables)
+        side = 0 if apart else whole
+        self.pairs, self.trust = np.zeros((side, side), np.float32), np.zeros((side, side), np.float32)
         self.ones, self.one_trust = np.zeros(whole, np.float32), np.zeros(whole, np.float32)
         self.laplace = all(table.laplace for table in found.tables.values())
         self.smooth = np.float32(_NEAR / sqrt(2))  # of a standard deviation
-        self.triples: list[_Triple] = []
+        self.apart: dict[tuple[int, ...], _Table] = {}
         start = np.zeros(whole)
         for kept, table in found.tables.items():
             spread = sqrt(max(table.variance, 1e-6))
-            if len(kept) == 3:
-                self.triples.append(_Triple.of(places, kept, table.counts / self.rows, self.rows / spread))
+            if len(kept) == 3 or (len(kept) == 2 and apart):
+                self.apart[kept] = _Table.of(places, kept, table.counts / self.rows, self.rows / spread)
             elif len(kept) == 1:
                 where, counts = places[kept[0]], table.counts
                 evidence = None if found.rounds else best(found, kept)
@@ -246,14 +250,17 @@ class _Problem:
                 one, other = places[kept[0]], places[kept[1]]
                 self.pairs[one, other], self.pairs[other, one] = table.counts / self.rows, table.counts.T / self.rows
                 self.trust[one, other] = self.trust[other, one] = self.rows / spread
-        self.empty: Small | None = None
-        if zeros:
-            self.empty = np.zeros((whole, whole), np.float32)
-            for (first, second), empty in zeros.items():
-                one, other = places[first], places[second]
-                self.pairs[one, other][empty] = self.pairs[other, one][empty.T] = 0
-                self.empty[one, other] = _SURE * self.one_trust.max() * empty
-                self.empty[other, one] = self.empty[one, other].T
+        self.empty: Small | None = np.zeros((side, side), np.float32) if zeros and not apart else None
+        for kept, empty in (zeros or {}).items():
+            slope = (_SURE * self.one_trust.max() * empty).astype(np.float32)
+            if self.empty is None:
+                table = found.tables.get(kept) or Noisy(np.zeros(empty.shape), math.inf, False)
+                spread = sqrt(max(table.variance, 1e-6))
+                self.apart[kept] = _Table.of(places, kept, table.counts / self.rows * ~empty, self.rows / spread, slope)
+                continue
+            one, other = places[kept[0]], places[kept[1]]
+            self.pairs[one, other][empty] = self.pairs[other, one][empty.T] = 0
+            self.empty[one, other], self.empty[other, one] = slope, slope.T
         self.start = start.astype(np.float32)
 
     def begun(self, number: int, random: Random) -> tuple[Small, Small]:
@@ -286,66 +293,67 @@ class _Problem:
         q = self.probabilities(logits)
         w = np.exp(np.maximum(shares - shares.max(), _LOWEST))
         w /= w.sum()
-        pairs = q.T @ (q * w[:, None])
-        pairs -= self.pairs
-        pairs *= self.trust
-        ones = (w @ q - self.ones) * self.one_trust
-        if self.laplace:
-            for each in (pairs, ones):
-                _bounded(each, self.smooth)
-        pairs *= self.trust
-        ones *= self.one_trust
-        if self.empty is not None:
-            pairs += np.float32(push) * self.empty
-        by_pairs, by_ones = q * (q @ pairs), q * ones
-        slope = by_pairs + by_ones
-        told = by_pairs.sum(axis=1) / 2 + by_ones.sum(axis=1)
-        for triple in self.triples:
-            told += triple.told(q, w, slope, self.smooth if self.laplace else None)
+        smooth = self.smooth if self.laplace else None
+        slope = q * _weighed(w @ q - self.ones, self.one_trust, smooth)
+        told = slope.sum(axis=1)
+        if len(self.pairs):
+            pairs = _weighed(q.T @ (q * w[:, None]) - self.pairs, self.trust, smooth)
+            if self.empty is not None:
+                pairs += np.float32(push) * self.empty
+            by_pairs = q * (q @ pairs)
+            slope, told = by_pairs + slope, by_pairs.sum(axis=1) / 2 + told
+        for table in self.apart.values():
+            told += table.told(q, w, slope, smooth, push)
         own = np.repeat(np.add.reduceat(slope, self.first, axis=1), self.sizes, axis=1)
         in_logits = w[:, None] * (slope - q * own) + np.float32(self.penalty) * (logits - logits.mean(axis=0))
         return np.asarray(in_logits), np.asarray(w * (told - w @ told))
 
 
 @dataclass(frozen=True, eq=False)
-class _Triple:
-    """A measured table of three columns, in shares of all rows: a row for each pair of states of the two narrower ones."""
+class _Table:
+    """A measured table of two columns or three, in shares of all rows: a row for each state of the narrower columns together."""
 
-    places: tuple[slice, slice, slice]
+    places: tuple[slice, ...]
     shares: Small
     trust: np.float32
+    empty: Small | None = None
 
     @classmethod
-    def of(cls, places: Sequence[slice], kept: Sequence[int], shares: Floats, trust: float) -> _Triple:
-        """The widest column comes last, so that the pairs of the others are few."""
+    def of(cls, places: Sequence[slice], kept: Sequence[int], shares: Floats, trust: float, empty: Small | None = None) -> _Table:
+        """The widest column comes last, so that there are few rows."""
         order = np.argsort(shares.shape, kind="stable")
-        turned = np.transpose(shares, order)
-        first, second, third = (places[kept[place]] for place in order)
-        return cls((first, second, third), turned.reshape(-1, turned.shape[2]).astype(np.float32), np.float32(trust))
+        wide = shares.shape[order[-1]]
+        laid = [
+            None if each is None else np.transpose(each, order).reshape(-1, wide).astype(np.float32) for each in (shares, empty)
+        ]
+        assert laid[0] is not None
+        return cls(tuple(places[kept[place]] for place in order), laid[0], np.float32(trust), laid[1])
 
-    def told(self, q: Small, w: Small, slope: Small, smooth: np.float32 | None) -> Small:
+    def told(self, q: Small, w: Small, slope: Small, smooth: np.float32 | None, push: float) -> Small:
         """Adds what the misfit of this table says of the probabilities to their slopes; what it says of the weights."""
-        one, two, three = (q[:, place] for place in self.places)
-        both = one[:, :, None] * two[:, None, :]
+        one, two, wide = q[:, self.places[0]], q[:, self.places[1]], q[:, self.places[-1]]
+        both = one[:, :, None] * (two[:, None, :] if len(self.places) == 3 else np.float32(1))
         flat = both.reshape(len(q), -1)
-        away = (flat * w[:, None]).T @ three
-        away -= self.shares
-        away *= self.trust
-        if smooth is not None:
-            _bounded(away, smooth)
-        away *= self.trust
-        upper = both * (three @ away.T).reshape(both.shape)
+        away = _weighed((flat * w[:, None]).T @ wide - self.shares, self.trust, smooth)
+        if self.empty is not None:
+            away += np.float32(push) * self.empty
+        upper = both * (wide @ away.T).reshape(both.shape)
         slope[:, self.places[0]] += upper.sum(axis=2)
-        slope[:, self.places[1]] += upper.sum(axis=1)
-        slope[:, self.places[2]] += three * (flat @ away)
+        if len(self.places) == 3:
+            slope[:, self.places[1]] += upper.sum(axis=1)
+        slope[:, self.places[-1]] += wide * (flat @ away)
         return np.asarray(upper.sum(axis=(1, 2)))
 
 
-def _bounded(away: npt.NDArray[Any], smooth: np.float32) -> None:
-    """The slope of the smoothed absolute value, in place."""
-    away /= smooth
-    np.clip(away, -1, 1, out=away)
-    away *= np.float32(sqrt(2))
+def _weighed(away: npt.NDArray[Any], trust: Small | np.float32, smooth: np.float32 | None) -> Small:
+    """The slope of the misfit of tables that are this far away, in place: of a half square, or of a smoothed absolute value."""
+    away *= trust
+    if smooth is not None:
+        away /= smooth
+        np.clip(away, -1, 1, out=away)
+        away *= np.float32(sqrt(2))
+    away *= trust
+    return away
 
 
 class _Adam:

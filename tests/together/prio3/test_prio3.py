@@ -321,3 +321,17 @@ def test_two_who_ask_at_once_get_one_draw() -> None:
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(asked, range(2))
     assert one == other
+
+
+def test_what_is_not_bytes_is_refused_in_its_own_words() -> None:
+    prio3 = Prio3(Count())
+    report = prio3.report(1, random=Random.deterministic(1))
+    with pytest.raises(InvalidParameter, match="nonce= is invalid"):
+        prio3.report(1, nonce=7)  # type: ignore[arg-type]
+    good = [bytes(32), report.nonce, report.public, report.shares[0]]
+    for place in range(len(good)):
+        key, *rest = [*good[:place], "x" * len(good[place]), *good[place + 1 :]]
+        with pytest.raises(RoundRefused, match="not bytes"):
+            prio3.check(key, 0, *rest)  # type: ignore[arg-type]
+    with pytest.raises(RoundRefused, match="not bytes"):
+        prio3.decided([7, None])  # type: ignore[list-item]

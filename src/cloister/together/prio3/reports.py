@@ -109,7 +109,7 @@ class Prio3:
         return self._sharded(value, drawn.bytes(NONCE_BYTES) if nonce is None else nonce, drawn.bytes(self.random_bytes))
 
     def _sharded(self, value: int, nonce: bytes, drawn: bytes) -> Report:
-        if len(nonce) != NONCE_BYTES:
+        if not isinstance(nonce, bytes) or len(nonce) != NONCE_BYTES:
             raise InvalidParameter("nonce= is invalid", why=f"it is {NONCE_BYTES} bytes", instead="nonce=None")
         circuit, field = self.circuit, self.circuit.field
         encoded = circuit.encode(value)
@@ -137,6 +137,7 @@ class Prio3:
 
         `RoundRefused` for bytes that are no report.
         """
+        _bytes_alone(key, nonce, public, share)
         try:
             return self._check(key, place, nonce, public, share)
         except ValueError as error:
@@ -160,6 +161,7 @@ class Prio3:
     def decided(self, said: Sequence[bytes]) -> bytes:
         """From what all servers said about a report, in their order: what each looks at; `RoundRefused` for a false proof."""
         circuit, field = self.circuit, self.circuit.field
+        _bytes_alone(*said)
         seen, parts, length = [0] * (circuit.arity + 2), b"", field.size * (circuit.arity + 2)
         if len(said) != self.servers or any(len(each) != length + (_SEED if circuit.joint else 0) for each in said):
             raise _invalid("what its servers say of it has another length")
@@ -222,6 +224,11 @@ class Prio3:
         said = len(domain).to_bytes(2, "little") + domain + bytes([len(seed)]) + seed + binder
         stream: Callable[[int], bytes] = TurboSHAKE128.new(domain=1, data=said).read
         return stream
+
+
+def _bytes_alone(*parts: object) -> None:
+    if not all(isinstance(each, bytes) for each in parts):
+        raise _invalid("one of its parts is not bytes")
 
 
 def _invalid(why: str) -> RoundRefused:
