@@ -51,7 +51,8 @@ __all__ = [
 ]
 
 _LONGEST_WORD, _LONGEST_PART = 200, 4_000
-_LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+_LONG_WORD = re.compile(rf"[^\s\u3000-\u9fff\uff00-\uffef]{{{_LONGEST_WORD + 1},}}")
+"""Chinese has no spaces between words."""
 
 
 def brief(text: str) -> str:
@@ -85,7 +86,9 @@ class CloisterError(Exception):
     """What the audit log calls it (`stored_name`): a literal of each class."""
 
     def __init__(self, what: str, *, why: str = "", instead: str = "", rule: str = "") -> None:
-        self.what, self.why, self.instead = what, why, instead = brief(what), brief(why), brief(instead)
+        what, why = brief(what), brief(why)
+        instead = instead if len(instead) <= _LONGEST_PART else brief(instead)  # a line to copy stays whole
+        self.what, self.why, self.instead = what, why, instead
         self.rule = rule
         text = f"{what}: {why}." if why else f"{what}."
         super().__init__(f"{text}\n  Instead: {instead}" if instead else text)
