@@ -139,9 +139,10 @@ def recognised(before: Risk, after: Risk) -> list[tuple[str, float, float]]:
     return [
         ("highest probability of a person", before.prosecutor, after.prosecutor),
         ("average probability", before.marketer, after.marketer),
-        ("share of rows that are alone", _alone(before), _alone(after)),
+        ("share of rows that are alone", alone(before), alone(after)),
     ]
 
 
-def _alone(risk: Risk) -> float:
+def alone(risk: Risk) -> float:
+    """The share of rows that are the only ones of their kind."""
     return risk.sample_uniques / risk.rows if risk.rows else 0.0
