@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -159,15 +158,11 @@ class Columns:
         pl = need_polars()
         return pl.Series(name, list(values), dtype=pl.String)
 
-    def same_type(self, name: str, values: Sequence[Any]) -> Any:
-        """Values as a column of the old type where they fit it; else as texts."""
-        return self._series(name, values)
-
     def fitting(self, name: str, numbers: Floats) -> Any:
         """Numbers in the column's own type: whole ones stay whole where these are; NaN is missing."""
         pl = need_polars()
         series = pl.Series(name, numbers, nan_to_null=True)
-        before = self._types[name]
+        before = self.frame.data[name].dtype
         if not before.is_integer() or not (np.isnan(numbers) | (numbers == np.rint(numbers))).all():
             return series.cast(before) if before == pl.Float32 else series
         whole = series.cast(pl.Int64, strict=False)
@@ -203,7 +198,7 @@ class Columns:
 
     def replaced(self, columns: Mapping[str, Any], *, apart: bool = False) -> Any:
         """The frame in its own kind with these columns (arrays, lists or series) in the place of the old ones."""
-        made = [self._series(name, values) for name, values in columns.items()]
+        made = [self.same_type(name, values) for name, values in columns.items()]
         data = self.frame.data.with_columns(made if apart else [_one_way(each) for each in made])
         return self.frame.give_back(data, np.arange(self.rows) if self.labelled else None)
 
@@ -215,15 +210,12 @@ class Columns:
         )
         return self.frame.give_back(data)
 
-    @cached_property
-    def _types(self) -> dict[str, Any]:
-        return dict(self.frame.data.schema)
-
-    def _series(self, name: str, values: Any) -> Any:
+    def same_type(self, name: str, values: Any) -> Any:
+        """Values as a column of the old type where they fit it; else as texts."""
         pl = need_polars()
         if isinstance(values, pl.Series):
             return values.alias(name)
-        before = self._types[name]
+        before = self.frame.data[name].dtype
         if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
             found = pl.Series(name, values, nan_to_null=True)
             if values.dtype.kind == "f":

@@ -181,14 +181,8 @@ def largest_share(quasi: Any, sensitive: Any, *, group: str = "group", count: st
     people, held = Columns.of(quasi), Columns.of(sensitive)
     if not held.rows:
         return Fraction(0)
-    ids, places = np.unique(np.concatenate([people.numbers(group), held.numbers(group)]), return_inverse=True)
-    sizes = np.bincount(places[: people.rows], minlength=len(ids))
     numbers = held.numbers(count)
-    of_values = places[people.rows :]
-    if not np.array_equal(sizes, np.bincount(of_values, numbers, minlength=len(ids))):
-        raise InvalidParameter(
-            "The two tables are invalid", why="their groups differ in size", instead="both tables of one apply()"
-        )
+    _, of_values, sizes = groups_of_both(people, held, group, numbers)
     value = np.zeros(held.rows, dtype=np.int64)
     for name in {*held.names} - {group, count}:
         coded = held.coded(name, told=True)
@@ -197,3 +191,17 @@ def largest_share(quasi: Any, sensitive: Any, *, group: str = "group", count: st
     totals, whole = np.bincount(pair, numbers), sizes[pairs // (value.max() + 1)]
     worst = int((totals / whole).argmax())
     return Fraction(int(totals[worst]), int(whole[worst]))
+
+
+def groups_of_both(
+    people: Columns, held: Columns, group: str, numbers: npt.NDArray[np.float64]
+) -> tuple[Integers, Integers, Integers]:
+    """The place of the group of each row of either table, and the size of each group, which both must say."""
+    ids, places = np.unique(np.concatenate([people.numbers(group), held.numbers(group)]), return_inverse=True)
+    of_people, of_values = places[: people.rows], places[people.rows :]
+    sizes = np.bincount(of_people, minlength=len(ids))
+    if not np.array_equal(sizes, np.bincount(of_values, numbers, minlength=len(ids))):
+        raise InvalidParameter(
+            "The two tables are invalid", why="their groups differ in size", instead="both tables of one apply()"
+        )
+    return of_people, of_values, sizes

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.perturbing.columns import Columns, names_of
-from cloister.anonymize.perturbing.microaggregation.blocks import blocked_mdav
-from cloister.anonymize.perturbing.microaggregation.mdav import mdav, vmdav
+from cloister.anonymize.perturbing.microaggregation.mdav import blocked_mdav, mdav, vmdav
 from cloister.anonymize.perturbing.microaggregation.replacing import REPLACEMENTS, information_loss, means, medians, modes
 from cloister.anonymize.perturbing.microaggregation.univariate import best_groups
 from cloister.errors import InvalidParameter
