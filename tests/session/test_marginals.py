@@ -33,6 +33,11 @@ def queries(sizes, axes):
     return reduce(np.kron, [np.eye(n) if axis in axes else np.ones((1, n)) for axis, n in enumerate(sizes)], np.ones((1, 1)))
 
 
+def _evenly(wanted):
+    """What would be spent on each if they were asked one by one."""
+    return {axes: Fraction(1, len(set(wanted))) for axes in dict.fromkeys(wanted)}
+
+
 def noises_in(sizes, axes, laws):
     """All noises in a cell."""
     noise = {measured: variance(terms) for measured, terms in laws.items()}
