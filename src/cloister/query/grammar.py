@@ -217,8 +217,9 @@ def check(root: exp.Expression) -> None:
                 continue
             if part not in known:
                 raise part_refused(kind, part)
-            waiting += [(child, in_where or kind is exp.Where, node) for child in _children(value)]
+            waiting += [(child, in_where or kind is exp.Where, node) for child in children(value)]
 
 
-def _children(value: Any) -> list[exp.Expression]:
+def children(value: Any) -> list[exp.Expression]:
+    """The nodes that a part of a node holds, one or a list of them."""
     return [child for child in (value if isinstance(value, list) else [value]) if isinstance(child, exp.Expression)]

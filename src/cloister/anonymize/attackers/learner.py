@@ -50,7 +50,7 @@ def learner(target: Target, column: str, *, random: Random | None = None) -> Att
     published = ~target.recoded.suppressed[chosen]
     folds = random.permutation(len(chosen)) % _FOLDS
 
-    majority = _majority(wanted, weights)
+    majority = float(np.bincount(wanted, weights=weights).max() / weights.sum()) if len(wanted) else 0.0
     crossed = ((published & (folds != fold), folds == fold) for fold in range(_FOLDS))
     every = np.ones(len(chosen), dtype=bool)
     others = max(majority, _right(labels, wanted, weights, crossed, random))
@@ -85,10 +85,6 @@ def _classes_of(column: EncodedColumn) -> npt.NDArray[np.int64]:
     before = np.cumsum(column.counts) - column.counts
     tenths = np.minimum(before * 10 // max(int(column.counts.sum()), 1), 9)
     return np.asarray(tenths[column.codes], dtype=np.int64)
-
-
-def _majority(wanted: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> float:
-    return float(np.bincount(wanted, weights=weights).max() / weights.sum()) if len(wanted) else 0.0
 
 
 def _by_class(

@@ -98,7 +98,7 @@ class Logistic:
 
     def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
         """p(1 − p) where the slope still grows."""
-        p = _sigmoid(-_signs(classes) * scores[:, 0])
+        p = 1 / (1 + np.exp(np.clip(_signs(classes) * scores[:, 0], -700, 700)))
         return np.asarray(np.where(p < self.slope, p * (1 - p), 0.0)[:, None] * directions)
 
 
@@ -240,7 +240,3 @@ class Poisson:
 
 def _signs(classes: Integers) -> Floats:
     return np.asarray(2.0 * classes - 1.0)
-
-
-def _sigmoid(x: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(np.clip(-x, -700, 700))))

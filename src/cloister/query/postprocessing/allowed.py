@@ -13,10 +13,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from cloister.errors import UnsupportedQuery
 from cloister.query.constants import NUMBERS, TEXTS, number_of
 from cloister.query.grammar import PLAIN
-from cloister.query.refusals import clipped, shown, unsupported
+from cloister.query.refusals import clipped, refused, shown, unsupported
 
 _NONE: frozenset[str] = frozenset()
 _ONE, _TWO = frozenset({"this"}), frozenset({"this", "expression"})
@@ -87,16 +86,6 @@ _LARGEST = 10**300  # beyond it, and below one over it, a double is infinite, or
 _LINE = "a function of the SQL reference"
 
 
-def refused_above(what: str, why: str, instead: str) -> UnsupportedQuery:
-    """A refusal of what stands above the cut.
-
-    >>> print(refused_above("RANDOM() is not supported", "it is not the same each time", "MAX(n)"))
-    RANDOM() is not supported: it is not the same each time.
-      Instead: MAX(n)
-    """
-    return UnsupportedQuery(what, why=why, instead=instead)
-
-
 def check(node: exp.Expression) -> None:
     """Refuse a node that is not on the list, or that has a part which is not read.
 
@@ -110,7 +99,7 @@ def check(node: exp.Expression) -> None:
     """
     known = _KINDS.get(type(node))
     if known is None:
-        raise refused_above(f"{named(node)} is not supported", "it is not on the list of what may be done with an answer", _LINE)
+        raise refused(f"{named(node)} is not supported", "it is not on the list of what may be done with an answer", _LINE)
     for part, value in node.args.items():
         if _is_there(value) and part not in known:
             raise unsupported(f"{part.strip('_').upper()} in {node.key.upper()}", _LINE)
@@ -118,7 +107,7 @@ def check(node: exp.Expression) -> None:
         text = node.this
         value = number_of(text)
         if value and not Fraction(1, _LARGEST) <= value <= _LARGEST:
-            raise refused_above(f"The constant {clipped(text)} is invalid", "it is too long, too large or no number", _LINE)
+            raise refused(f"The constant {clipped(text)} is invalid", "it is too long, too large or no number", _LINE)
     if isinstance(node, exp.Cast | exp.TryCast) and node.to.this not in _CASTS:
         raise unsupported(f"The type {shown(node.to)}", "CAST(n AS DOUBLE)")
     if isinstance(node, exp.TimeToStr) and not is_short(node.args.get("format")):

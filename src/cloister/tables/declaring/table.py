@@ -307,7 +307,8 @@ def check_printable(columns: object, **names: object) -> None:
                 instead=f"rename the column in the source: {shown(name[:LONGEST_NAME])}" if name.strip() else '"age"',
             )
         options = domain.options if isinstance(domain, Category) else ()
-        wrong = next((each for each in options if isinstance(each, str) and not _is_value(each)), None)
+        texts = [each for each in options if isinstance(each, str)]
+        wrong = next((each for each in texts if len(each) > LONGEST_VALUE or not is_printable(each, lines=True)), None)
         if wrong is not None:
             raise InvalidDeclaration(
                 f"The categories of {name!r} are invalid",
@@ -321,10 +322,6 @@ def check_printable(columns: object, **names: object) -> None:
                 why=f"a name has 1 to {LONGEST_NAME} characters, all of them printable",
                 instead=f'{title}="patients"',
             )
-
-
-def _is_value(option: str) -> bool:
-    return len(option) <= LONGEST_VALUE and is_printable(option, lines=True)
 
 
 def _check_columns(columns: Mapping[str, Domain], source: Source) -> None:
