@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.encoded import EncodedColumn, encode, one_writing
 from cloister.anonymize.frames import Frame, check_columns, kept_index, need_polars, read_frame, secret_order
+from cloister.anonymize.held import infinite
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 
@@ -102,11 +103,7 @@ class Columns:
             )
         found = np.array(series.cast(pl.Float64).to_numpy(), dtype=np.float64)
         if np.isinf(found).any():
-            raise InvalidParameter(
-                f"The column {name!r} is invalid",
-                why="it holds infinite values",
-                instead="finite numbers, or None where one is unknown",
-            )
+            raise infinite(name)
         return found
 
     def large(self, name: str) -> list[int | None] | None:
