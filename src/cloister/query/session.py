@@ -15,9 +15,8 @@ from sqlglot import exp
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee, PureDP
-from cloister.query.columns import AnswerColumns, columns_of
 from cloister.query.forms import Forms
-from cloister.query.layout import Layout
+from cloister.query.layout import AnswerColumns, Layout, columns_of
 from cloister.query.parse import Parsed, parse
 from cloister.query.undeclared import CERTAIN, reviewed
 from cloister.query.views import row_conditions

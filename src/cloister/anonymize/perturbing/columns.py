@@ -17,7 +17,7 @@ from cloister.anonymize.encoded import EncodedColumn, encode, one_writing
 from cloister.anonymize.frames import Frame, check_columns, kept_index, need_polars, read_frame, secret_order
 from cloister.anonymize.held import infinite
 from cloister.errors import InvalidParameter
-from cloister.noise import Random
+from cloister.noise import Random, default_random
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -49,20 +49,26 @@ class Columns:
         return cls(read_frame(source))
 
     @classmethod
-    def leaving(cls, source: Any, random: Random, *, shuffle: bool, keep_index: bool) -> Columns:
-        """The same to publish something of: its rows in a secret order and without labels, unless either is asked for.
+    def leaving(
+        cls, source: Any, named: str | Sequence[str], random: Random | None, *, shuffle: bool, keep_index: bool
+    ) -> tuple[Columns, tuple[str, ...], Random]:
+        """The same to publish something of: its rows in a secret order and without labels, unless either is asked for. With the
+        names of the columns that it is about, which are there, and what chance is drawn from.
 
         They are put into that order before the method sees them: nothing that it makes row by row, or decides by the first of
         equal rows, knows the old one.
 
-        >>> Columns.leaving({"n": [1, 2, 3]}, Random.deterministic(1), shuffle=True, keep_index=False).frame.data["n"].to_list()
+        >>> found, _, _ = Columns.leaving({"n": [1, 2, 3]}, "n", Random.deterministic(1), shuffle=True, keep_index=False)
+        >>> found.frame.data["n"].to_list()
         [2, 3, 1]
         """
-        frame = read_frame(source)
+        frame, names, chance = read_frame(source), names_of(named), random or default_random()
         labelled = kept_index(frame, keep_index)
-        order = secret_order(frame.rows, random, shuffle=shuffle)
+        order = secret_order(frame.rows, chance, shuffle=shuffle)
         index = frame.index[order] if labelled else None
-        return cls(Frame(frame.data[order], frame.kind, index, frame.weights), labelled)
+        columns = cls(Frame(frame.data[order], frame.kind, index, frame.weights), labelled)
+        columns.check(names)
+        return columns, names, chance
 
     @property
     def rows(self) -> int:

@@ -16,7 +16,6 @@ from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.anonymize.sorting import dealt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 Integers = npt.NDArray[np.int64]
 
@@ -65,9 +64,7 @@ class RankSwap:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Swapped:
         """The table with values swapped in the named columns."""
-        source = random or default_random()
-        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
-        columns.check(names)
+        columns, names, source = Columns.leaving(frame, self.columns, random, shuffle=shuffle, keep_index=keep_index)
         fresh, changed = {}, {}
         for name in names:
             there = np.flatnonzero(columns.without_missing(name, self.missing))
@@ -103,10 +100,8 @@ class Shuffle:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Swapped:
         """The table with the named columns shuffled."""
-        source = random or default_random()
-        columns = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index)
         names, within = names_of(self.columns), names_of(self.within)
-        columns.check([*names, *within])
+        columns, _, source = Columns.leaving(frame, (*names, *within), random, shuffle=shuffle, keep_index=keep_index)
         groups = groups_of(columns, within)
         fresh, changed = {}, {}
         origin = dealt(groups, source)

@@ -15,7 +15,6 @@ from cloister.anonymize.encoded import one_writing
 from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 
 def check_eligible(counts: npt.ArrayLike, ell: int, values: Sequence[Any]) -> None:
@@ -147,9 +146,8 @@ class Anatomy:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True) -> Anatomized:
         """The two tables."""
-        source = random or default_random()
-        columns, quasi = Columns.leaving(frame, source, shuffle=shuffle, keep_index=False), names_of(self.quasi)
-        columns.check([*quasi, self.sensitive])
+        quasi = names_of(self.quasi)
+        columns, _, source = Columns.leaving(frame, (*quasi, self.sensitive), random, shuffle=shuffle, keep_index=False)
         if self.missing == "refuse":
             columns.refuse_missing(self.sensitive, 'missing="value" (a value of its own)')
         coded = columns.coded(self.sensitive, told=True)
