@@ -13,9 +13,8 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn, undeclared
 from cloister.printable import LONGEST_NAME, LONGEST_VALUE, is_printable, is_text, shown
-from cloister.tables.declaring.columns import Category, Domain
+from cloister.tables.declaring.columns import Category, Domain, Identifier
 from cloister.tables.declaring.during import DATED, During
-from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.declaring.places import Place
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.sourcing.source_factory import recognise
