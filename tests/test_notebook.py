@@ -55,10 +55,9 @@ def advised() -> Any:
 
 def surveyed() -> Any:
     from cloister.local.survey import Survey, YesNo, collect
-    from cloister.local.survey.charts import shares_chart
 
     survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
-    return shares_chart(collect(survey, [])["copied"])
+    return collect(survey, []).chart("copied")
 
 
 def curved() -> Any:

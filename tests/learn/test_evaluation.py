@@ -16,15 +16,14 @@ from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn.assessment.evaluation import (
     accuracy,
     confusion_matrix,
-    evaluate_table,
     fit_and_score,
-    fit_and_score_table,
     mean_squared_error,
     r2_score,
     reliability,
     score,
     split,
 )
+from cloister.learn.assessment.judged_tables import evaluate_table, fit_and_score_table
 from cloister.learn.assessment.judging import Judge
 from cloister.learn.assessment.scores import SURE, Confusion, Noise, Proportion
 from cloister.learn.bayesian.naive_bayes import GaussianNB

@@ -9,8 +9,7 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.local import HeavyHitters, Sketch
-from cloister.local.frequency.blocks import Blocks
-from cloister.local.frequency.mixing import mixed
+from cloister.local.frequency.blocks import Blocks, mixed
 from cloister.noise import Random
 from tests.local.words import Scripted
 from tests.tiers import by_day_and_night, some_by_day

@@ -10,7 +10,7 @@ import pytest
 from cloister.attacks import audit, audit_channel
 from cloister.errors import InvalidParameter
 from cloister.local import CountMeanSketch, Sketch
-from cloister.local.frequency.mixing import mixed
+from cloister.local.frequency.blocks import mixed
 from cloister.local.frequency.packed import unpacked
 from cloister.noise import Random
 from tests.local.trials import BY_CELLS, trials, within_theory

@@ -14,7 +14,7 @@ import pytest
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.mining import METHODS, association_rules, compare, hide_rules
 from cloister.mining.baskets import Baskets
-from cloister.mining.borders import border_based, max_min, revised_border
+from cloister.mining.borders import along_border, farthest, lightest, revised_border
 from cloister.mining.changes import reachable
 from cloister.mining.effects import side_effects
 from cloister.mining.exact import hide_exactly
@@ -28,8 +28,8 @@ TAKING_OUT = {
     "2.a": lower_2a,
     "2.b": lower_2b,
     "SWA": slide,
-    "BBA": border_based,
-    "max-min": max_min,
+    "BBA": lambda problem: along_border(problem, lightest),
+    "max-min": lambda problem: along_border(problem, farthest),
 }
 SMALL = [["beer", "crisps"]] * 4 + [["beer", "crisps", "jam"]] * 2 + [["beer"]] * 3 + [["jam", "tea"]] * 5
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.attackers import Attack, Target, attack
-from cloister.anonymize.classes import Classes, alike
+from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import Encoded, encode, tally_of
 from cloister.anonymize.frames import Frame, need_polars, read_frame
 from cloister.anonymize.hierarchies.ladder import MISSING, STAR
@@ -26,7 +26,7 @@ from cloister.anonymize.paper import document, facts, section, signature, table
 from cloister.anonymize.readings import shown
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.risks import Risk, digest_of, risk_of, risk_of_released
-from cloister.anonymize.risks.words import added_warnings, answer, per_cent, spelling_warnings
+from cloister.anonymize.risks.words import added_warnings, alone, answer, per_cent, spelling_warnings
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 from cloister.printable import escape
@@ -154,13 +154,9 @@ class Certificate:
         rows = [
             ["largest probability of finding a person who is in the table", *(per_cent(each.prosecutor) for each in pair)],
             ["share of names that are right, if all are named", *(per_cent(each.marketer) for each in pair)],
-            ["rows that are the only ones of their kind", *(per_cent(self._alone(each)) for each in pair)],
+            ["rows that are the only ones of their kind", *(per_cent(alone(each)) for each in pair)],
         ]
         return table(["", "Raw table", "Published"], rows, numbers=[1, 2])
-
-    @staticmethod
-    def _alone(found: Risk) -> float:
-        return found.sample_uniques / found.rows if found.rows else 0.0
 
     def _losses(self) -> str:
         rows = [[name, f"{before:,.4g}", f"{after:,.4g}"] for name, (before, after) in self.utility.items()]
@@ -234,9 +230,7 @@ def certify(
         raw, recoded = raw.take(recoded.research), recoded.leaving
         if isinstance(attacking.get("other"), Recoded):
             attacking["other"] = attacking["other"].leaving
-    columns = [raw.columns[name] for name in quasi]
-    ids, count = alike([column.codes for column in columns], [len(column) for column in columns])
-    before = Classes.of(ids, count, sensitive=recoded.sensitive, weights=raw.weights)
+    before = Target(raw=raw, recoded=recoded).before
     attacks = attack(raw, recoded, random=random, **attacking)
     knowing = _NOT_RUN if tried else _NOT_TOLD
     if any(each.name == "minimality" for each in attacks):

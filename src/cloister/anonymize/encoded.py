@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.frames import Frame, check_columns, need_polars
-from cloister.anonymize.held import in_own_words, too_long
+from cloister.anonymize.held import in_own_words, infinite, too_long
 from cloister.anonymize.readings import one_reading
 from cloister.errors import InvalidParameter
 
@@ -253,11 +253,7 @@ def _plain(series: Any, name: str, missing_values: Sequence[Any]) -> tuple[Any, 
     if series.dtype.is_float():
         series = series.fill_nan(None)
         if series.is_infinite().any():
-            raise InvalidParameter(
-                f"The column {name!r} is invalid",
-                why="it holds infinite values",
-                instead="finite numbers, or None where one is unknown",
-            )
+            raise infinite(name)
         series = one_zero(series)
     if series.dtype in (pl.Categorical, pl.Enum) or kind == "text":
         series = series.cast(pl.String)

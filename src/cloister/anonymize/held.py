@@ -21,6 +21,15 @@ def too_long(name: str) -> InvalidParameter:
     )
 
 
+def infinite(name: str) -> InvalidParameter:
+    """The refusal of numbers without an end."""
+    return InvalidParameter(
+        f"The column {name!r} is invalid",
+        why="it holds infinite values",
+        instead="finite numbers, or None where one is unknown",
+    )
+
+
 @contextmanager
 def in_own_words(what: str, why: str, instead: str) -> Iterator[None]:
     """Whatever polars raises, or panics with, is refused in words of ours: its own may hold values.
@@ -82,11 +91,7 @@ def check_held(name: str, values: Sequence[Any]) -> None:
 
 def _check_decimals(name: str, values: Sequence[decimal.Decimal]) -> None:
     if any(value.is_infinite() for value in values):
-        raise InvalidParameter(
-            f"The column {name!r} is invalid",
-            why="it holds infinite values",
-            instead="finite numbers, or None where one is unknown",
-        )
+        raise infinite(name)
     after = max(max(-int(value.as_tuple().exponent), 0) for value in values)
     before = max(max(value.adjusted() + 1, 1) for value in values)
     if before + after > _DIGITS:

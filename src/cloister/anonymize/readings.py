@@ -9,7 +9,7 @@ Characters without a glyph are none; blanks are one blank, and none at the ends;
 other alphabets that look the same are the same letter; numbers are the same up to 15 digits. An empty text and the words that
 readers of CSV take for a missing value ("NA", "null", "NaN") are one value where they stand beside one another or beside a
 missing one; texts that are numbers throughout ("1", "1.0") are these numbers, unless one begins with a zero (postcodes). What can
-be *seen* to differ, capitals above all, stays apart, and `risks.spellings` warns of it.
+be *seen* to differ, capitals above all, stays apart, and `risks.words` warns of it.
 
 A sensitive column is read besides as the readiest of readers would (`told`): "01" and "1", "inf" and "Infinity", "TRUE" and
 "true", a day and its midnight are one value wherever they stand, since what else is in the column may be suppressed, and then

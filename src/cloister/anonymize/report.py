@@ -11,6 +11,7 @@ import numpy as np
 from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.metrics import METRICS, metric_of
 from cloister.anonymize.models.base import Attained, attained_by
+from cloister.anonymize.paper import document
 from cloister.anonymize.problem import Problem
 from cloister.anonymize.recoding import Proof, Recoded, RecodedColumn
 from cloister.anonymize.risks import Risk, risk_of
@@ -106,9 +107,9 @@ class Report:
 
     def to_html(self) -> str:
         """A page that stands alone: no script, nothing fetched."""
-        from cloister.anonymize.report_page import report_page
+        from cloister.anonymize.report_page import body_of
 
-        return report_page(self)
+        return document("An anonymised table", body_of(self))
 
     def _repr_html_(self) -> str:
         return self.to_html()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.anonymize.paper import document, facts, paired_bars, section, table
+from cloister.anonymize.paper import facts, paired_bars, section, table
 from cloister.anonymize.risks.words import NOT_PRIVATE, added_warnings, recognised, spelling_warnings
 from cloister.printable import escape
 
@@ -14,20 +14,15 @@ if TYPE_CHECKING:
     from cloister.anonymize.report import Report
 
 
-def report_page(report: Report, *, title: str = "An anonymised table") -> str:
-    """The whole page.
+def body_of(report: Report) -> str:
+    """What stands on the page.
 
     >>> from cloister.anonymize import Anonymizer, KAnonymity
     >>> anonymizer = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppression=0)
     >>> _ = anonymizer.fit_transform({"age": [30, 31, 60, 61]})
-    >>> "2-anonymity" in report_page(anonymizer.report_)
+    >>> "2-anonymity" in body_of(anonymizer.report_)
     True
     """
-    return document(title, body_of(report))
-
-
-def body_of(report: Report) -> str:
-    """What stands on the page, for places that have their own frame."""
     lost = [(name, before, after) for name, (before, after) in report.utility.items() if max(before, after) <= 1]
     pairs = [
         ("rows", f"{report.published}, {report.suppressed:,} suppressed"),

@@ -6,6 +6,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cloister.noise import Random
+
 Ints = npt.NDArray[np.int64]
 
 _FEW = 1 << 12
@@ -36,3 +38,11 @@ def order_of(key: npt.NDArray[np.integer], width: int) -> npt.NDArray[np.integer
         order = packed if order is None else order[packed]
         done += digit_bits
     return order
+
+
+def dealt(groups: npt.NDArray[np.integer], random: Random) -> Ints:
+    """For each row a row of its group: uniformly among all orders of each."""
+    mixed = random.permutation(len(groups))
+    origin = np.empty(len(groups), dtype=np.int64)
+    origin[np.argsort(groups, kind="stable")] = mixed[np.argsort(groups[mixed], kind="stable")]
+    return origin

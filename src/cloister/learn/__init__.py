@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from cloister.learn.assessment.curve import price_of_privacy as price_of_privacy
     from cloister.learn.assessment.evaluation import accuracy as accuracy
     from cloister.learn.assessment.evaluation import confusion_matrix as confusion_matrix
-    from cloister.learn.assessment.evaluation import evaluate_table as evaluate_table
     from cloister.learn.assessment.evaluation import fit_and_score as fit_and_score
-    from cloister.learn.assessment.evaluation import fit_and_score_table as fit_and_score_table
     from cloister.learn.assessment.evaluation import mean_squared_error as mean_squared_error
     from cloister.learn.assessment.evaluation import r2_score as r2_score
     from cloister.learn.assessment.evaluation import reliability as reliability
     from cloister.learn.assessment.evaluation import split as split
+    from cloister.learn.assessment.judged_tables import evaluate_table as evaluate_table
+    from cloister.learn.assessment.judged_tables import fit_and_score_table as fit_and_score_table
     from cloister.learn.assessment.selection import PrivateSearch as PrivateSearch
     from cloister.learn.assessment.selection import cross_validate as cross_validate
     from cloister.learn.bayesian.discriminant import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis

@@ -33,16 +33,6 @@ def revised_border(problem: Problem) -> list[tuple[int, ...]]:
     return [each for each in kept if each not in within]
 
 
-def border_based(problem: Problem) -> Worked:
-    """BBA."""
-    return _hidden(problem, _lightest)
-
-
-def max_min(problem: Problem) -> Worked:
-    """Max–min."""
-    return _hidden(problem, _farthest)
-
-
 class _Border:
     """Border sets that have an item of a sensitive rule, and which of the baskets at hand hold them."""
 
@@ -69,7 +59,7 @@ class _Border:
 _Choose = Callable[[_Border, tuple[int, ...], npt.NDArray[np.bool_], Codes], tuple[int, int]]
 
 
-def _hidden(problem: Problem, choose: _Choose) -> Worked:
+def along_border(problem: Problem, choose: _Choose) -> Worked:
     """Each sensitive set in turn, the least frequent first, an entry at a time."""
     worked, border = Worked(problem), _Border(problem)
     sets = list(dict.fromkeys(rule.whole for rule in problem.sensitive))
@@ -86,7 +76,8 @@ def _hidden(problem: Problem, choose: _Choose) -> Worked:
     return worked
 
 
-def _lightest(border: _Border, each: tuple[int, ...], held: npt.NDArray[np.bool_], sizes: Codes) -> tuple[int, int]:
+def lightest(border: _Border, each: tuple[int, ...], held: npt.NDArray[np.bool_], sizes: Codes) -> tuple[int, int]:
+    """BBA: the item whose border sets weigh least together, and its basket."""
     room = np.maximum(border.now - border.least, 0)
     lost = border.before - border.now + 1
     weights = np.where(room > 0, lost / np.maximum(border.before - border.least, 1), float(1 + border.before.sum()))
@@ -101,7 +92,8 @@ def _lightest(border: _Border, each: tuple[int, ...], held: npt.NDArray[np.bool_
     return best[2], best[3]
 
 
-def _farthest(border: _Border, each: tuple[int, ...], held: npt.NDArray[np.bool_], sizes: Codes) -> tuple[int, int]:
+def farthest(border: _Border, each: tuple[int, ...], held: npt.NDArray[np.bool_], sizes: Codes) -> tuple[int, int]:
+    """Max–min: the item whose border set nearest the least is farthest from it, and the basket that costs least."""
     alive = border.now >= border.least
     nearest = {
         victim: int(border.now[border.with_item[victim] & alive].min(initial=int(border.before.sum()) + 1)) for victim in each

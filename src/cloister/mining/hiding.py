@@ -26,7 +26,7 @@ import numpy as np
 
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.mining.baskets import Baskets, Codes
-from cloister.mining.borders import border_based, max_min
+from cloister.mining.borders import along_border, farthest, lightest
 from cloister.mining.effects import SideEffects, side_effects
 from cloister.mining.exact import Columns, Proof, hide_exactly
 from cloister.mining.lowering import lower_1a, lower_1b, lower_2a, lower_2b, smallest_first
@@ -285,8 +285,8 @@ def answers(
         "2.a": lambda: lower_2a(problem),
         "2.b": lambda: lower_2b(problem),
         "SWA": lambda: slide(problem, window=window),
-        "BBA": lambda: border_based(problem),
-        "max-min": lambda: max_min(problem),
+        "BBA": lambda: along_border(problem, lightest),
+        "max-min": lambda: along_border(problem, farthest),
     }
     found: list[tuple[str, Columns, Proof | None]] = []
     for name in heuristics:

@@ -15,13 +15,14 @@ decided where it is read: the join is one of the same person's rows, or it is re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
 from cloister.query.conditions import conjuncts
+from cloister.query.sources import Tables
 from cloister.query.within import AGGREGATES
-from cloister.tables import PrivateTable, PublicTable
+from cloister.tables import PublicTable
 
 _MOST = 8
 _EXTREMES: dict[type[exp.Expression], type[exp.Expression]] = {
@@ -39,7 +40,7 @@ _TURNED: dict[type[exp.Expression], type[exp.Expression]] = {
 }
 
 
-def uncorrelated(query: exp.Query, tables: Mapping[str, PrivateTable | PublicTable]) -> Iterator[exp.Query]:
+def uncorrelated(query: exp.Query, tables: Tables) -> Iterator[exp.Query]:
     """The query in other words, with fewer references to the query around each time; none where it has none.
 
     >>> import sqlglot

@@ -69,10 +69,6 @@ class ScalarReader(Protocol):
 Make = Callable[[Any, ScalarReader], Scalar]
 
 
-def _extract(tree: exp.Extract, reader: ScalarReader) -> Scalar:
-    return _part(tree.this.name, tree.expression, tree, reader)
-
-
 def _part(word: str, day: exp.Expression, tree: exp.Expression, reader: ScalarReader) -> Scalar:
     word = "isodow" if word.lower() in ("dow", "day_of_week") and reader.dialect == "trino" else word
     part = _PARTS.get(word.lower())
@@ -137,7 +133,7 @@ def whole_number(tree: exp.Expression | None, line: str) -> int:
 
 
 DATES: dict[type[exp.Expression], Make] = {
-    exp.Extract: _extract,
+    exp.Extract: lambda tree, reader: _part(tree.this.name, tree.expression, tree, reader),
     exp.Year: _named_part("year"),
     exp.Quarter: _named_part("quarter"),
     exp.Month: _named_part("month"),

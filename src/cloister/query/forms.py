@@ -23,7 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cloister.query.parse import Parsed, parse
-from cloister.tables import And, Compare, Expression, Literal, Not, Or, PrivateTable, PublicTable
+from cloister.query.sources import Tables
+from cloister.tables import And, Compare, Expression, Literal, Not, Or
 
 _LONGEST = 4_000
 _MOST_NUMBERS = 32
@@ -142,7 +143,7 @@ class Forms:
     def __len__(self) -> int:
         return len(self._known)
 
-    def parsed(self, sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None) -> Parsed:
+    def parsed(self, sql: str, tables: Tables, dialect: str | None) -> Parsed:
         """What a text asks of these tables, as `parse` says it; without its tree where its form was known."""
         form = form_of(sql)
         if form is None:

@@ -69,14 +69,6 @@ _PLACES_BEFORE_1 = ("postgres", "redshift", "tsql")
 """Where SUBSTRING counts places on below 1, as the standard does."""
 
 
-def _add(tree: exp.Add, reader: ScalarReader) -> Scalar:
-    return _plus(tree, reader, 1)
-
-
-def _subtract(tree: exp.Sub, reader: ScalarReader) -> Scalar:
-    return _plus(tree, reader, -1)
-
-
 def _plus(tree: exp.Binary, reader: ScalarReader, sign: int) -> Scalar:
     if isinstance(tree.expression, exp.Interval):
         count, unit = shifted(tree.expression)
@@ -352,14 +344,6 @@ def _trim(tree: exp.Trim, reader: ScalarReader) -> Scalar:
     return TextFunction("trim", reader.scalar(tree.this))
 
 
-def _pipe(tree: exp.DPipe, reader: ScalarReader) -> Scalar:
-    return _concatenated([tree.this, tree.expression], reader)
-
-
-def _concat(tree: exp.Concat, reader: ScalarReader) -> Scalar:
-    return _concatenated(tree.expressions, reader, coalesce=bool(tree.args.get("coalesce")))
-
-
 def _concat_ws(tree: exp.ConcatWs, reader: ScalarReader) -> Scalar:
     """What is there, with the separator between; a part that is NULL is passed over together with its separator."""
     sign, *parts = tree.expressions
@@ -450,8 +434,8 @@ def _rounded(parts: Sequence[exp.Expression], reader: ScalarReader, mode: Mode) 
 
 FUNCTIONS: dict[type[exp.Expression], Make] = {
     **DATES,
-    exp.Add: _add,
-    exp.Sub: _subtract,
+    exp.Add: lambda tree, reader: _plus(tree, reader, 1),
+    exp.Sub: lambda tree, reader: _plus(tree, reader, -1),
     exp.Mul: _binary(Multiply),
     exp.Div: _divide,
     exp.IntDiv: _whole_quotient,
@@ -492,8 +476,8 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.SplitPart: _text("split", "delimiter", "part_index"),
     exp.Pad: _pad,
     exp.Replace: _text("replace", "expression", "replacement"),
-    exp.DPipe: _pipe,
-    exp.Concat: _concat,
+    exp.DPipe: lambda tree, reader: _concatenated([tree.this, tree.expression], reader),
+    exp.Concat: lambda tree, reader: _concatenated(tree.expressions, reader, coalesce=bool(tree.args.get("coalesce"))),
     exp.ConcatWs: _concat_ws,
     exp.Reverse: _text("reverse"),
     exp.Translate: _text("translate", "from_", "to"),

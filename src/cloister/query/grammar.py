@@ -21,63 +21,27 @@ _LIST = frozenset({"this", "expressions"})
 _SELECT = frozenset(
     {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_"}
 )
-_UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
-    # questions and their sources
-    exp.Select: _SELECT | {"qualify"},
-    exp.Qualify: _UNARY,
-    exp.Window: frozenset({"this", "partition_by", "order", "over"}),
-    exp.RowNumber: _NONE,
-    exp.Rank: _NONE,
-    exp.DenseRank: _NONE,
-    exp.Union: frozenset(
-        {"this", "expression", "distinct", "by_name", "side", "kind", "on", "with_", "order", "limit", "offset"}
-    ),
-    exp.Except: _BINARY | {"distinct"},
-    exp.Intersect: _BINARY | {"distinct"},
-    exp.With: frozenset({"expressions"}),
-    exp.CTE: frozenset({"this", "alias", "materialized"}),
-    exp.Subquery: frozenset({"this", "alias", "with_"}),
-    exp.From: _UNARY,
-    exp.Table: frozenset({"this", "db", "catalog", "alias", "joins"}),
-    exp.TableAlias: frozenset({"this", "columns"}),
-    exp.Join: frozenset({"this", "on", "using", "side", "kind", "method"}),
-    # names
+PLAIN: dict[type[exp.Expression], frozenset[str]] = {
+    **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank, exp.Null), _NONE),
+    **dict.fromkeys((exp.Var, exp.Where, exp.Paren, exp.Not, exp.Exists, exp.Boolean, exp.DataTypeParam, exp.Reverse), _UNARY),
+    **dict.fromkeys((exp.Neg, exp.Abs, exp.Sign, exp.Sqrt, exp.Ln, exp.Exp, exp.Year, exp.Quarter, exp.Month, exp.Day), _UNARY),
+    **dict.fromkeys((exp.DayOfWeek, exp.DayOfYear, exp.DayOfWeekIso, exp.Date, exp.TsOrDsToDate, exp.Lower, exp.Upper), _UNARY),
+    **dict.fromkeys((exp.CountIf, exp.Median, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Variance, exp.VariancePop), _UNARY),
+    **dict.fromkeys((exp.Stddev, exp.StddevPop, exp.StddevSamp), _UNARY),
+    **dict.fromkeys((exp.Is, exp.Like, exp.Initcap, exp.And, exp.Or, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT), _BINARY),
+    **dict.fromkeys((exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod), _BINARY),
+    **dict.fromkeys((exp.Pow, exp.Log, exp.Nullif, exp.Extract, exp.Left, exp.Right, exp.Filter, exp.WithinGroup), _BINARY),
+    **dict.fromkeys((exp.PercentileCont, exp.PercentileDisc, exp.CovarPop, exp.CovarSamp), _BINARY),
     exp.Identifier: frozenset({"this", "quoted"}),
     exp.Column: frozenset({"this", "table", "db", "catalog"}),
-    exp.Alias: frozenset({"this", "alias"}),
-    exp.Star: frozenset({"except_"}),
-    exp.Var: _UNARY,
-    # clauses
     exp.Distinct: frozenset({"expressions"}),
-    exp.Where: _UNARY,
-    exp.Having: _UNARY,
-    exp.Group: frozenset({"expressions", "rollup", "cube", "grouping_sets"}),
-    exp.Rollup: frozenset({"expressions"}),
-    exp.Cube: frozenset({"expressions"}),
-    exp.GroupingSets: frozenset({"expressions"}),
-    exp.Tuple: frozenset({"expressions"}),
     exp.Order: frozenset({"expressions"}),
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
-    exp.Limit: frozenset({"expression"}),
-    exp.Offset: frozenset({"expression"}),
-    exp.Fetch: frozenset({"direction", "count", "limit_options"}),
-    exp.LimitOptions: frozenset({"rows"}),
-    # conditions
-    exp.Paren: _UNARY,
-    exp.Not: _UNARY,
-    exp.Is: _BINARY,
     exp.In: frozenset({"this", "expressions", "query"}),
     exp.Between: frozenset({"this", "low", "high"}),
-    exp.Like: _BINARY,
-    exp.Exists: _UNARY,
-    # constants
     exp.Literal: frozenset({"this", "is_string"}),
-    exp.Boolean: _UNARY,
-    exp.Null: _NONE,
     exp.Interval: frozenset({"this", "unit"}),
     exp.DataType: frozenset({"this", "nested", "expressions"}),
-    exp.DataTypeParam: _UNARY,
-    # computed columns
     exp.Cast: frozenset({"this", "to"}),
     exp.TryCast: frozenset({"this", "to", "safe", "requires_string"}),
     exp.Case: frozenset({"this", "ifs", "default"}),
@@ -87,7 +51,6 @@ _UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
     exp.Trunc: frozenset({"this", "decimals"}),
     exp.Floor: frozenset({"this", "decimals"}),
     exp.Ceil: frozenset({"this", "decimals"}),
-    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
     exp.Coalesce: _LIST | {"is_nvl", "is_null"},
     exp.Greatest: _LIST | {"ignore_nulls"},
     exp.Least: _LIST | {"ignore_nulls"},
@@ -96,68 +59,57 @@ _UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
     exp.DateDiff: frozenset({"this", "expression", "unit", "date_part_boundary", "big_int"}),
     exp.DateAdd: frozenset({"this", "expression", "unit"}),
     exp.DateSub: frozenset({"this", "expression", "unit"}),
-    exp.TsOrDsAdd: frozenset({"this", "expression", "unit"}),
-    exp.TimestampAdd: frozenset({"this", "expression", "unit"}),
     exp.Trim: frozenset({"this", "position", "expression"}),
     exp.Substring: frozenset({"this", "start", "length"}),
     exp.Length: frozenset({"this", "binary"}),
     exp.StrPosition: frozenset({"this", "substr"}),
     exp.Replace: frozenset({"this", "expression", "replacement"}),
-    exp.SplitPart: frozenset({"this", "delimiter", "part_index"}),
-    exp.Pad: frozenset({"this", "expression", "fill_pattern", "is_left"}),
     exp.DPipe: _BINARY | {"safe"},
     exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
     exp.ConcatWs: frozenset({"expressions", "safe", "coalesce"}),
-    exp.Reverse: _UNARY,
-    exp.Initcap: _BINARY,
     exp.Translate: frozenset({"this", "from_", "to"}),
-    exp.Anonymous: _LIST,
-    exp.StPoint: _BINARY,
-    exp.Kwarg: _BINARY,
-    # aggregates
     exp.Count: frozenset({"this", "big_int"}),
     exp.Corr: _BINARY | {"null_on_zero_variance"},
     exp.Quantile: frozenset({"this", "quantile"}),
-    exp.ApproxQuantile: frozenset({"this", "quantile"}),
-    exp.Grouping: _LIST,
 }
-for _kind in (exp.Neg, exp.Abs, exp.Sign, exp.Sqrt, exp.Ln, exp.Exp, exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfWeek):
-    _UNDERSTOOD[_kind] = _UNARY
-for _kind in (
-    exp.DayOfYear,
-    exp.DayOfWeekIso,
-    exp.Hour,
-    exp.Minute,
-    exp.Date,
-    exp.TsOrDsToDate,
-    exp.TimeStrToTime,
-    exp.Lower,
-    exp.Upper,
-    exp.CountIf,
-    exp.Mode,
-    exp.Median,
-):
-    _UNDERSTOOD[_kind] = _UNARY
-for _kind in (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp):
-    _UNDERSTOOD[_kind] = _UNARY
-for _kind in (exp.And, exp.Or, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ):
-    _UNDERSTOOD[_kind] = _BINARY
-for _kind in (exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod, exp.Pow, exp.Log, exp.Nullif, exp.Extract, exp.AddMonths):
-    _UNDERSTOOD[_kind] = _BINARY
-for _kind in (
-    exp.Left,
-    exp.Right,
-    exp.Filter,
-    exp.WithinGroup,
-    exp.PercentileCont,
-    exp.PercentileDisc,
-    exp.CovarPop,
-    exp.CovarSamp,
-):
-    _UNDERSTOOD[_kind] = _BINARY
-for _kind in (exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy, exp.RegrSxx, exp.RegrSyy):
-    _UNDERSTOOD[_kind] = _BINARY
-_UNDERSTOOD[exp.RegrSxy] = _BINARY
+"""Names, constants, conditions and functions, with their parts: in a question, and above the cut (`allowed.py`) as well."""
+_UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
+    **PLAIN,
+    **dict.fromkeys((exp.Qualify, exp.From, exp.Having, exp.Hour, exp.Minute, exp.TimeStrToTime, exp.Mode), _UNARY),
+    **dict.fromkeys((exp.StPoint, exp.Kwarg, exp.AddMonths, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _BINARY),
+    **dict.fromkeys((exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy, exp.RegrSxx, exp.RegrSyy, exp.RegrSxy), _BINARY),
+    **dict.fromkeys((exp.Anonymous, exp.Grouping), _LIST),
+    exp.Select: _SELECT | {"qualify"},
+    exp.Window: frozenset({"this", "partition_by", "order", "over"}),
+    exp.Union: frozenset(
+        {"this", "expression", "distinct", "by_name", "side", "kind", "on", "with_", "order", "limit", "offset"}
+    ),
+    exp.Except: _BINARY | {"distinct"},
+    exp.Intersect: _BINARY | {"distinct"},
+    exp.With: frozenset({"expressions"}),
+    exp.CTE: frozenset({"this", "alias", "materialized"}),
+    exp.Subquery: frozenset({"this", "alias", "with_"}),
+    exp.Table: frozenset({"this", "db", "catalog", "alias", "joins"}),
+    exp.TableAlias: frozenset({"this", "columns"}),
+    exp.Join: frozenset({"this", "on", "using", "side", "kind", "method"}),
+    exp.Alias: frozenset({"this", "alias"}),
+    exp.Star: frozenset({"except_"}),
+    exp.Group: frozenset({"expressions", "rollup", "cube", "grouping_sets"}),
+    exp.Rollup: frozenset({"expressions"}),
+    exp.Cube: frozenset({"expressions"}),
+    exp.GroupingSets: frozenset({"expressions"}),
+    exp.Tuple: frozenset({"expressions"}),
+    exp.Limit: frozenset({"expression"}),
+    exp.Offset: frozenset({"expression"}),
+    exp.Fetch: frozenset({"direction", "count", "limit_options"}),
+    exp.LimitOptions: frozenset({"rows"}),
+    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
+    exp.TsOrDsAdd: frozenset({"this", "expression", "unit"}),
+    exp.TimestampAdd: frozenset({"this", "expression", "unit"}),
+    exp.SplitPart: frozenset({"this", "delimiter", "part_index"}),
+    exp.Pad: frozenset({"this", "expression", "fill_pattern", "is_left"}),
+    exp.ApproxQuantile: frozenset({"this", "quantile"}),
+}
 
 NUMBERINGS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 """Functions over a window that number a person's rows, in a question within the question."""
@@ -217,15 +169,6 @@ _NODES: dict[type[exp.Expression], tuple[str, str]] = {
 }
 
 
-def known_functions() -> frozenset[str]:
-    """Names of the functions that sqlglot does not know and that are read here.
-
-    >>> "CLAMP" in known_functions()
-    True
-    """
-    return _ANONYMOUS
-
-
 def part_refused(kind: type[exp.Expression], part: str) -> UnsupportedQuery:
     """The refusal of a part of a node that no reader looks at.
 
@@ -274,8 +217,9 @@ def check(root: exp.Expression) -> None:
                 continue
             if part not in known:
                 raise part_refused(kind, part)
-            waiting += [(child, in_where or kind is exp.Where, node) for child in _children(value)]
+            waiting += [(child, in_where or kind is exp.Where, node) for child in children(value)]
 
 
-def _children(value: Any) -> list[exp.Expression]:
+def children(value: Any) -> list[exp.Expression]:
+    """The nodes that a part of a node holds, one or a list of them."""
     return [child for child in (value if isinstance(value, list) else [value]) if isinstance(child, exp.Expression)]

@@ -282,7 +282,7 @@ def kind_of(x: Scalar, of: KindOf, rules: Rules) -> NumberKind | None:
         return kind_of(part, of, rules)
 
     def one_of(parts: Sequence[Scalar]) -> NumberKind | None:
-        kinds = {kind(part) for part in parts if not _is_null(part)}
+        kinds = {kind(part) for part in parts if not (isinstance(part, Const) and part.kind == "null")}
         return None if rules.by_row and WHOLE in kinds and len(kinds) > 1 else _together(list(kinds))
 
     match x:
@@ -321,10 +321,6 @@ def kind_of(x: Scalar, of: KindOf, rules: Rules) -> NumberKind | None:
         case Sqrt() | Ln() | Exp() | Power():
             return None if kind(x.x) in (DECIMAL, None) else DOUBLE  # of a decimal some engines make a decimal
     return None
-
-
-def _is_null(x: Scalar) -> bool:
-    return isinstance(x, Const) and x.kind == "null"
 
 
 def kind_in(relation: Relation, name: str, rules: Rules) -> NumberKind | None:

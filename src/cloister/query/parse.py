@@ -15,7 +15,7 @@ What is not on the list is refused by name, with the line to write instead. Noth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -38,12 +38,13 @@ from cloister.query.precedence import check_names, check_precedence
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 from cloister.query.rewriting import rewritten
 from cloister.query.rows import Rows
-from cloister.query.sources import Environment
+from cloister.query.sources import Environment, Tables
 from cloister.query.words import statement, unheard
 from cloister.session import Question
 from cloister.session.questions.question import Combined
 from cloister.session.questions.touched import Touched
-from cloister.tables import And, Base, Column, Expression, IsNull, Not, PrivateTable, PublicTable, Relation
+from cloister.session.state.table_registry import with_columns
+from cloister.tables import And, Base, Column, Expression, IsNull, Not, PrivateTable, Relation
 from cloister.tables.expression.names import quoted
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Parsed:
         return self.layout.names
 
 
-def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None = None, *, cut: bool = True) -> Parsed:
+def parse(sql: str, tables: Tables, dialect: str | None = None, *, cut: bool = True) -> Parsed:
     """What one SELECT asks of private tables; with `cut` also one that works on with their answers.
 
     >>> import cloister as cl
@@ -127,7 +128,7 @@ def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: s
     raise refusal  # outside of the handler, so that nothing of what failed hangs on the refusal
 
 
-def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None, cut: bool) -> Parsed:
+def _parse(sql: str, tables: Tables, dialect: str | None, cut: bool) -> Parsed:
     query, options = statement(sql, dialect)
     _sized(query)
     tree = query.copy()  # reading changes it
@@ -156,7 +157,7 @@ def _sized(query: exp.Query) -> int:
 
 def _otherwise(
     query: exp.Query,
-    tables: Mapping[str, PrivateTable | PublicTable],
+    tables: Tables,
     dialect: str | None,
     options: Options,
     refusal: CloisterError,
@@ -183,13 +184,7 @@ def _otherwise(
     raise why
 
 
-def _cut(
-    query: exp.Query,
-    tables: Mapping[str, PrivateTable | PublicTable],
-    dialect: str | None,
-    options: Options,
-    refusal: CloisterError,
-) -> Parsed:
+def _cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options, refusal: CloisterError) -> Parsed:
     """The questions within a query that is none, and what stands above them; the first refusal where there are none."""
     from cloister.query.postprocessing.cut import Above, cut
 
@@ -202,9 +197,7 @@ def _cut(
     raise why
 
 
-def question_of(
-    query: exp.Query, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None, options: Options
-) -> Parsed:
+def question_of(query: exp.Query, tables: Tables, dialect: str | None, options: Options) -> Parsed:
     """A query that is a question as it stands; the tree is changed."""
     check(query)
     check_precedence(query)
@@ -263,3 +256,33 @@ def _check_unit(options: Options, rows: Rows) -> None:
             "it is not the unit that the table's owner declared",
             "OPTIONS without privacy_unit_column",
         )
+
+
+def touched_in(parsed: Parsed, sql: str, tables: Tables, dialect: str | None, touched: Callable[[Question], Touched]) -> Touched:
+    """What a text touches: what its questions read, given what one does, and what the text names besides.
+
+    A subquery about public tables was answered while the text was read; what it read was noted then. Another may select a column
+    that nothing above it reads: it is not read, but the question stands only where the column may be named, so it counts.
+    """
+    found = Touched(parsed.publics)
+    for question in parsed.questions:
+        found |= touched(question)
+    written = parsed.written
+    for name in found:
+        table = tables[name]
+        if isinstance(table, PrivateTable):
+            idle = [column for column in table.columns if column not in found[name] and column.lower() in written]
+            found |= Touched({name: [column for column in idle if _named(sql, tables, dialect, name, table, column)]})
+    return found
+
+
+def _named(sql: str, tables: Tables, dialect: str | None, name: str, table: PrivateTable, column: str) -> bool:
+    """Whether the text cannot be read when the table lacks the column."""
+    rest = [each for each in table.columns if each != column]
+    if not rest:
+        return True
+    try:
+        parse(sql, {**tables, name: with_columns(table, rest)}, dialect)
+    except CloisterError:
+        return True
+    return False

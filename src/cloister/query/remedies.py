@@ -24,6 +24,7 @@ from sqlglot import exp
 from cloister.errors import CloisterError
 from cloister.query.dialect import canonical, dialect_named
 from cloister.query.refusals import EXAMPLE
+from cloister.query.sources import Tables
 from cloister.query.words import statement, unheard
 from cloister.tables import Category, PrivateTable, PublicTable
 from cloister.tables.expression.names import alias, needs_quotes
@@ -81,7 +82,7 @@ class Words:
     dialect: str | None = None
 
     @classmethod
-    def of(cls, sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None) -> Words:
+    def of(cls, sql: str, tables: Tables, dialect: str | None) -> Words:
         """Those of the tables that a text names, or of the first private one."""
         written = sql.lower() if isinstance(sql, str) else ""
         named = [name for name in tables if re.search(rf"(?<!\w){re.escape(name.lower().rpartition('.')[2])}(?!\w)", written)]
@@ -96,14 +97,7 @@ class Words:
         return replace(first, other=cls._about(units[-1], tables, named, public, dialect))
 
     @classmethod
-    def _about(
-        cls,
-        name: str,
-        tables: Mapping[str, PrivateTable | PublicTable],
-        named: Sequence[str],
-        public: str | None,
-        dialect: str | None,
-    ) -> Words:
+    def _about(cls, name: str, tables: Tables, named: Sequence[str], public: str | None, dialect: str | None) -> Words:
         table = tables[name]
         assert isinstance(table, PrivateTable)
         mine = {column: domain for column, domain in table.columns.items() if column != table.unit}
@@ -209,7 +203,7 @@ def _names(table: PrivateTable | PublicTable) -> tuple[str, ...]:
     return (*table.columns, *(() if table.unit is None else (table.unit,)))
 
 
-def without_quotes(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None) -> list[str]:
+def without_quotes(sql: str, tables: Tables, dialect: str | None) -> list[str]:
     """Declared columns that stand in a text without the quotes that they need: with these it can be read.
 
     >>> import cloister as cl
@@ -243,9 +237,7 @@ def _can_be_read(sql: str, dialect: str | None) -> bool:
         return False
 
 
-def in_words_of(
-    refusal: CloisterError, sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None
-) -> CloisterError:
+def in_words_of(refusal: CloisterError, sql: str, tables: Tables, dialect: str | None) -> CloisterError:
     """The refusal with its line in the words of the tables that were asked."""
     try:
         line = Words.of(sql, tables, dialect).line(refusal.instead)

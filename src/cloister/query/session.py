@@ -15,10 +15,9 @@ from sqlglot import exp
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee, PureDP
-from cloister.query.columns import AnswerColumns, columns_of
 from cloister.query.forms import Forms
-from cloister.query.layout import Layout
-from cloister.query.parse import Parsed, parse
+from cloister.query.layout import AnswerColumns, Layout, columns_of
+from cloister.query.parse import Parsed, parse, touched_in
 from cloister.query.undeclared import CERTAIN, reviewed
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Plan, Question, Release
@@ -246,8 +245,6 @@ class Session(Door):
             for each in parsed.questions:
                 self._shapes([each])  # what could not be answered is refused
         else:
-            from cloister.query.reading import touched_in
-
             parsed.touched.append(touched_in(parsed, question, self.tables, dialect, super().touched))
         return parsed.touched[0]
 

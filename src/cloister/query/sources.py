@@ -14,6 +14,8 @@ from cloister.query.rows import Field, Qualifier, in_common, same
 from cloister.tables import Base, PrivateTable, PublicTable, Relation
 from cloister.tables.expression.names import quoted_path
 
+Tables = Mapping[str, PrivateTable | PublicTable]
+
 _MOST_SOURCES = 64
 _MOST_JOINS = 8
 _DEEPEST = 16
@@ -23,7 +25,7 @@ _DEEPEST = 16
 class Environment:
     """What a name in FROM may mean, at one place of a question."""
 
-    tables: Mapping[str, PrivateTable | PublicTable]
+    tables: Tables
     derive: Callable[[exp.Query, Environment], Item]
     """How a question within the question becomes rows."""
     typed: str | None = None
@@ -215,7 +217,7 @@ def renamed(item: Item, alias: exp.TableAlias) -> Item:
     return replace(item, fields=fields)
 
 
-def table_named(parts: Qualifier, tables: Mapping[str, PrivateTable | PublicTable]) -> str:
+def table_named(parts: Qualifier, tables: Tables) -> str:
     """The name of the one table that a part of FROM means."""
     wanted = ".".join(part.name for part in parts)
     quoted = any(part.args.get("quoted") for part in parts)

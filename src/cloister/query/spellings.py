@@ -171,10 +171,6 @@ def _like(x: exp.Expression, patterns: list[str] | None) -> exp.Expression | Non
     return exp.Paren(this=exp.or_(*found, copy=False))
 
 
-def _insensitive(node: exp.RegexpILike, dialect: Dialect) -> exp.Expression | None:
-    return _matches(exp.Lower(this=node.this), (_text(node.expression) or "").lower(), dialect)
-
-
 def _days(day: exp.Expression, count: int, unit: str = "DAY") -> exp.Expression:
     """A shift by so many units, in parentheses."""
     shift = exp.Interval(this=exp.Literal.string(str(abs(count))), unit=exp.var(unit))
@@ -288,10 +284,6 @@ def _constant_day(node: exp.TsOrDsToDate, dialect: Dialect) -> exp.Expression | 
 def _of_day(node: exp.TimeToStr, dialect: Dialect) -> exp.Expression | None:
     inner = _day(node.this)
     return None if inner is node.this else exp.TimeToStr(this=inner, format=node.args["format"])
-
-
-def _difference(node: exp.TsOrDsDiff, dialect: Dialect) -> exp.Expression:
-    return exp.DateDiff(this=_day(node.this), expression=_day(node.expression), unit=node.args.get("unit"))
 
 
 def _case(
@@ -441,7 +433,7 @@ _CHANGES: dict[type[exp.Expression], Callable[..., exp.Expression | None]] = {
     exp.Escape: _escaped,
     exp.Like: _backslash,
     exp.RegexpLike: lambda node, dialect: None if node.args.get("flag") else _matches(node.this, _text(node.expression), dialect),
-    exp.RegexpILike: _insensitive,
+    exp.RegexpILike: lambda node, dialect: _matches(exp.Lower(this=node.this), (_text(node.expression) or "").lower(), dialect),
     exp.RegexpFullMatch: _similar,
     exp.SimilarTo: _similar,
     exp.DateTrunc: _truncation,
@@ -453,7 +445,9 @@ _CHANGES: dict[type[exp.Expression], Callable[..., exp.Expression | None]] = {
     exp.StrToDate: _read_day,
     exp.TsOrDsToDate: _constant_day,
     exp.TimeToStr: _of_day,
-    exp.TsOrDsDiff: _difference,
+    exp.TsOrDsDiff: lambda node, _: exp.DateDiff(
+        this=_day(node.this), expression=_day(node.expression), unit=node.args.get("unit")
+    ),
     exp.DecodeCase: _decode,
     exp.Nvl2: _nvl2,
     exp.RangeBucket: _range_bucket,

@@ -17,6 +17,7 @@ from cloister.errors import UnknownTable, nearest
 from cloister.privacy.rational import text_of
 from cloister.query.parse import Parsed, parse
 from cloister.query.refusals import EXAMPLE, clipped, refused
+from cloister.query.sources import Tables
 from cloister.session import Question
 from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
 from cloister.session.questions.question import (
@@ -51,7 +52,6 @@ from cloister.tables import (
     Not,
     Or,
     PrivateTable,
-    PublicTable,
     Relation,
 )
 from cloister.tables.expression.names import quoted
@@ -69,8 +69,6 @@ from cloister.tables.expression.scalars import (
     Scalar,
 )
 from cloister.tables.expression.wording import in_words
-
-Tables = Mapping[str, PrivateTable | PublicTable]
 
 _OF_COLUMN: dict[type[Any], str] = {Sum: "SUM", Mean: "AVG", Smallest: "MIN", Largest: "MAX", Mode: "MODE"}
 

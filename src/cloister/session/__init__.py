@@ -46,7 +46,7 @@ from cloister.session.questions.spend import Spending
 from cloister.session.questions.touched import Touched
 from cloister.session.releases.frames import Frame, Series, text_table
 from cloister.session.releases.release import Provenance, Release
-from cloister.session.state.row_access import RowAccess
+from cloister.session.state.table_registry import RowAccess
 
 __all__ = [
     "Affordable",

@@ -37,8 +37,7 @@ from cloister.session.questions.question import Count, Question
 from cloister.session.questions.spend import Spend, Spending, amount_of, measure_of
 from cloister.session.questions.touched import Touched, touched_by
 from cloister.session.releases.release import Release, widest_margin
-from cloister.session.state.row_access import RowAccess
-from cloister.session.state.table_registry import TableRegistry, pinned
+from cloister.session.state.table_registry import RowAccess, TableRegistry, pinned
 from cloister.session.state.table_snapshot import Table
 from cloister.session.state.view import Seen, view_of
 from cloister.tables import Base, Expression, Prepared, Workspace

@@ -10,9 +10,8 @@ Everything that comes out of `Prepared.aggregate` and `Prepared.rows` is exact a
 for integers with noise (`engines/noised.py`).
 """
 
-from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Real, Text
+from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Identifier, Integer, Real, Text
 from cloister.tables.declaring.during import During
-from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.declaring.moments import Moment
 from cloister.tables.declaring.places import Place
 from cloister.tables.declaring.table import PrivateTable, PublicTable

@@ -15,7 +15,8 @@ import pandas as pd
 import polars as pl
 
 from cloister.anonymize.perturbing import RankSwap, RecordSwap, Shuffle
-from cloister.anonymize.perturbing.swapping import _partners, _within
+from cloister.anonymize.perturbing.swapping import _partners
+from cloister.anonymize.sorting import dealt
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.noise import Random
 
@@ -85,7 +86,7 @@ def test_every_order_is_as_likely() -> None:
     from scipy import stats
 
     random, groups = Random.deterministic(2), np.zeros(3, dtype=np.int64)
-    counts = Counter(tuple(_within(groups, random).tolist()) for _ in range(3000))
+    counts = Counter(tuple(dealt(groups, random).tolist()) for _ in range(3000))
     assert len(counts) == 6
     assert stats.chisquare(list(counts.values())).pvalue > 1e-7
 

@@ -59,7 +59,7 @@ def intersection(target: Target, other: Recoded, column: str) -> Attack:
         f"both give a person, is certain for {per_cent(success)} of the people; with the better of the two alone for "
         f"{per_cent(alone)}.",
         success=success,
-        before=_raw(target, column),
+        before=target.share(target.before, distinct_values(target.before.spread(column)) == 1),
         baseline=alone,
     )
 
@@ -83,7 +83,3 @@ def _common(first: Classes, second: Classes, column: str, pairs: npt.NDArray[np.
         at = np.minimum(np.searchsorted(keys[1], wanted), len(keys[1]) - 1)
         found[some] = np.bincount(owner, weights=keys[1][at] == wanted, minlength=len(left[some])).astype(np.int64)
     return found
-
-
-def _raw(target: Target, column: str) -> float:
-    return target.share(target.before, distinct_values(target.before.spread(column)) == 1)

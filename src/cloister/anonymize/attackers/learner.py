@@ -7,6 +7,7 @@ anybody's privacy); so it is measured against a learner that has never seen the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -49,13 +50,13 @@ def learner(target: Target, column: str, *, random: Random | None = None) -> Att
     published = ~target.recoded.suppressed[chosen]
     folds = random.permutation(len(chosen)) % _FOLDS
 
-    majority = _majority(wanted, weights)
-    others = max(majority, _crossed(labels, wanted, weights, published, folds, random))
-    with_row = max(_by_class(target.after, chosen, wanted, weights), _fitted(labels, wanted, weights, published, random), others)
-    raw = max(
-        _by_class(target.before, chosen, wanted, weights),
-        _fitted(values, wanted, weights, np.ones(len(chosen), dtype=bool), random),
-    )
+    majority = float(np.bincount(wanted, weights=weights).max() / weights.sum()) if len(wanted) else 0.0
+    crossed = ((published & (folds != fold), folds == fold) for fold in range(_FOLDS))
+    every = np.ones(len(chosen), dtype=bool)
+    others = max(majority, _right(labels, wanted, weights, crossed, random))
+    fitted = _right(labels, wanted, weights, [(published, every)], random)
+    with_row = max(_by_class(target.after, chosen, wanted, weights), fitted, others)
+    raw = max(_by_class(target.before, chosen, wanted, weights), _right(values, wanted, weights, [(every, every)], random))
     effective = float(weights.sum() ** 2 / (weights**2).sum()) if len(weights) else 1.0
     margin = 1.96 * math.sqrt(max(with_row * (1 - with_row), 0.25 / max(effective, 1)) / max(effective, 1))
     return Attack(
@@ -86,10 +87,6 @@ def _classes_of(column: EncodedColumn) -> npt.NDArray[np.int64]:
     return np.asarray(tenths[column.codes], dtype=np.int64)
 
 
-def _majority(wanted: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> float:
-    return float(np.bincount(wanted, weights=weights).max() / weights.sum()) if len(wanted) else 0.0
-
-
 def _by_class(
     classes: Classes, chosen: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
 ) -> float:
@@ -105,35 +102,21 @@ def _by_class(
     return float(tally[order][last].sum() / weights.sum())
 
 
-def _crossed(
+def _right(
     labels: npt.NDArray[np.int32],
     wanted: npt.NDArray[np.int64],
     weights: npt.NDArray[np.float64],
-    published: npt.NDArray[np.bool_],
-    folds: npt.NDArray[np.int64],
+    parts: Iterable[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]],
     random: Random,
 ) -> float:
+    """The share that is predicted right where of each part some rows are learnt from, and others predicted."""
     right = 0.0
-    for fold in range(_FOLDS):
-        train, test = published & (folds != fold), folds == fold
+    for train, test in parts:
         if len(np.unique(wanted[train])) < 2:
             return 0.0
         model = _model(random).fit(labels[train], wanted[train], sample_weight=weights[train])
         right += float(weights[test][model.predict(labels[test]) == wanted[test]].sum()) if test.any() else 0.0
     return right / float(weights.sum())
-
-
-def _fitted(
-    labels: npt.NDArray[np.int32],
-    wanted: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    published: npt.NDArray[np.bool_],
-    random: Random,
-) -> float:
-    if len(np.unique(wanted[published])) < 2:
-        return 0.0
-    model = _model(random).fit(labels[published], wanted[published], sample_weight=weights[published])
-    return float(weights[model.predict(labels) == wanted].sum() / weights.sum())
 
 
 def _model(random: Random) -> Any:

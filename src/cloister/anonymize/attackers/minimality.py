@@ -19,6 +19,7 @@ from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.risks.words import per_cent
+from cloister.anonymize.sorting import dealt
 from cloister.errors import CloisterError
 from cloister.noise import Random, default_random
 
@@ -98,14 +99,6 @@ def _as_before(first: Recoded, again: Callable[[Columns], Recoded], sensitive: C
     )
 
 
-def _dealt(groups: Ints, random: Random) -> Ints:
-    """For each row a row of its group, in an order of chance."""
-    mixed = random.permutation(len(groups))
-    origin = np.empty(len(groups), dtype=np.int64)
-    origin[np.argsort(groups, kind="stable")] = mixed[np.argsort(groups[mixed], kind="stable")]
-    return origin
-
-
 def _with(sensitive: Columns, origin: Ints) -> dict[str, EncodedColumn]:
     return {name: column.among(origin, None) for name, column in sensitive.items()}
 
@@ -117,7 +110,7 @@ def _drawn(
     runs = 0
     while runs < _MOST_RUNS and len(found) < _ENOUGH_TABLES and time.thread_time() < until:
         runs += 1
-        origin = _dealt(classes, random)
+        origin = dealt(classes, random)
         if same(_with(target.sensitive, origin)):
             found.append(target.sensitive[column].codes[origin].astype(np.int64))
     return found, runs

@@ -63,13 +63,7 @@ class Attack:
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON."""
         return {
-            "name": self.name,
-            "column": self.column,
-            "sentence": self.sentence,
-            "success": self.success,
-            "before": self.before,
-            "baseline": self.baseline,
-            "margin": self.margin,
+            **{each: getattr(self, each) for each in ("name", "column", "sentence", "success", "before", "baseline", "margin")},
             **({"surest": self.surest} if self.surest is not None else {}),
         }
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cloister.anonymize.encoded import Encoded, EncodedColumn
 from cloister.anonymize.hierarchies.ladder import Ladder
+from cloister.anonymize.hierarchies.levels import finished, text_of
+from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from cloister.anonymize.hierarchies.table import Written
@@ -88,8 +91,6 @@ class Hierarchy(ABC):
         >>> print(Hierarchy.function(lambda town: town[0]).describe())
         1 function
         """
-        from cloister.anonymize.hierarchies.mapped import Mapped
-
         return Mapped(levels=levels)
 
     @staticmethod
@@ -132,6 +133,32 @@ class Hierarchy(ABC):
         >>> print(Hierarchy.flat().describe())
         shown or not shown
         """
-        from cloister.anonymize.hierarchies.mapped import Mapped
-
         return Mapped(levels=())
+
+
+@dataclass(frozen=True)
+class Mapped(Hierarchy):
+    """Labels by functions, one for each level; none at all: shown or not shown."""
+
+    levels: tuple[Callable[[Any], Any], ...]
+
+    def describe(self) -> str:
+        """How many functions."""
+        if not self.levels:
+            return "shown or not shown"
+        return f"{len(self.levels)} function{'s' if len(self.levels) > 1 else ''}"
+
+    def ladder(self, column: EncodedColumn, table: Encoded | None = None) -> Ladder:
+        """What the functions say of a column's values; a value that a function fails on is refused by name."""
+        known = [value for value in column.values if value is not None]
+        return finished(column, [[self._label(function, value, column.name) for value in known] for function in self.levels])
+
+    def _label(self, function: Callable[[Any], Any], value: Any, name: str) -> str:
+        try:
+            return text_of(function(value))
+        except Exception as error:
+            raise InvalidParameter(
+                f"The hierarchy of {name!r} is invalid",
+                why=f"its function raised {type(error).__name__} for the value {value!r}",
+                instead="a function that has a label for every value",
+            ) from error

@@ -42,14 +42,15 @@ class LatticeMetric(ABC):
     so a search may skip all nodes above one whose floor is no better than what it has.
     """
 
-    by_levels: ClassVar[bool] = True
+    by_levels: ClassVar[bool] = False
     """Whether `floors` is worth asking."""
     by_classes: ClassVar[bool] = False
     """Whether `floor` is worth asking."""
 
-    @abstractmethod
     def floors(self, axes: Sequence[npt.NDArray[np.intp]]) -> Floats:
-        """The bound from levels alone: one array of levels for each column, broadcast against each other."""
+        """The bound from levels alone: one array of levels for each column, broadcast against each other. Here nothing is known
+        without counting."""
+        return np.zeros(np.broadcast_shapes(*(axis.shape for axis in axes)))
 
     def floor(self, node: Counted) -> float:
         """The bound from the classes of a node, before anything is suppressed."""
@@ -87,6 +88,12 @@ def rows_of(recoded: Recoded) -> tuple[float, Any]:
     if recoded.weights is None:
         return float(len(recoded.suppressed)), None
     return float(recoded.weights.sum()), recoded.weights
+
+
+def leaves_of(problem: Problem, name: str) -> float:
+    """How many leaves the hierarchy of a column has; without one, how many values."""
+    ladder = problem.ladders.get(name)
+    return float(ladder.total if ladder is not None else max(len(problem.table.columns[name]), 1))
 
 
 def dot(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> float:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import tally_of
-from cloister.anonymize.metrics.base import Counted, Floats, LatticeMetric, Metric, dot, rows_of
+from cloister.anonymize.metrics.base import Counted, Floats, LatticeMetric, Metric, dot, leaves_of, rows_of
 
 if TYPE_CHECKING:
     from cloister.anonymize.problem import Problem
@@ -54,6 +54,8 @@ class Entropy(Metric):
 
 
 class _Bits(LatticeMetric):
+    by_levels: ClassVar[bool] = True
+
     def __init__(self, problem: Problem) -> None:
         self._weights = [problem.weight(name) for name in problem.quasi]
         self._bits: list[Floats] = []
@@ -120,7 +122,7 @@ class Divergence(Metric):
         sizes = np.where(recoded.suppressed, recoded.suppressed_rows, recoded.classes.sizes[own] if recoded.classes.count else 0)
         space = np.zeros(len(own))
         for name, column in recoded.columns.items():
-            leaves = _leaves(problem, name)
+            leaves = leaves_of(problem, name)
             space += np.log2(np.where(recoded.suppressed, leaves, np.maximum(column.shares[column.codes] * leaves, 1.0)))
         bits = _log2(original) - _log2(sizes) + space
         return float(np.average(bits, weights=weights))
@@ -131,7 +133,6 @@ class Divergence(Metric):
 
 
 class _Lost(LatticeMetric):
-    by_levels: ClassVar[bool] = False
     by_classes: ClassVar[bool] = True
 
     def __init__(self, problem: Problem) -> None:
@@ -144,11 +145,12 @@ class _Lost(LatticeMetric):
         self._space = [[np.log2(np.maximum(leaves, 1.0)) for leaves in problem.ladders[name].leaves] for name in names]
         self._whole = float(sum(np.log2(max(problem.ladders[name].total, 1.0)) for name in names))
 
-    def floors(self, axes: Sequence[npt.NDArray[np.intp]]) -> Floats:
-        """Nothing is known without counting."""
-        return np.zeros(np.broadcast_shapes(*(axis.shape for axis in axes)))
+    def floor(self, node: Counted) -> float:
+        """Before anything is suppressed: by the log-sum inequality, joining classes only adds."""
+        return self.score(node, np.ones(len(node.sizes), dtype=bool))
 
-    def _bits(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
+    def score(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
+        """Kept classes, and the suppressed rows as one."""
         there = np.flatnonzero(kept)
         sizes = node.sizes[there].astype(np.float64)
         space = np.zeros(len(there))
@@ -157,14 +159,6 @@ class _Lost(LatticeMetric):
         gone = float(self._rows - sizes.sum()) if len(node.sizes) else 0.0
         suppressed = gone * (self._whole - np.log2(gone)) if gone > 0.5 else 0.0
         return (self._own + dot(sizes, space - np.log2(sizes)) + suppressed) / self._rows
-
-    def floor(self, node: Counted) -> float:
-        """Before anything is suppressed: by the log-sum inequality, joining classes only adds."""
-        return self._bits(node, np.ones(len(node.sizes), dtype=bool))
-
-    def score(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
-        """Kept classes, and the suppressed rows as one."""
-        return self._bits(node, kept)
 
 
 @dataclass(frozen=True)
@@ -196,7 +190,6 @@ class Ambiguity(Metric):
 
 
 class _Products(LatticeMetric):
-    by_levels: ClassVar[bool] = False
     by_classes: ClassVar[bool] = True
 
     def __init__(self, problem: Problem) -> None:
@@ -205,29 +198,17 @@ class _Products(LatticeMetric):
             [problem.ladders[name].shares(level) for level in range(problem.ladders[name].height)] for name in problem.quasi
         ]
 
-    def floors(self, axes: Sequence[npt.NDArray[np.intp]]) -> Floats:
-        """Nothing is known without counting."""
-        return np.zeros(np.broadcast_shapes(*(axis.shape for axis in axes)))
+    def floor(self, node: Counted) -> float:
+        """Before anything is suppressed."""
+        return self.score(node, np.ones(len(node.sizes), dtype=bool))
 
-    def _mean(self, node: Counted, kept: npt.NDArray[np.bool_], gone: float) -> float:
+    def score(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
+        """Kept classes, and suppressed rows that could be anything."""
         there = np.flatnonzero(kept)
         product = np.ones(len(there))
         for place, level in enumerate(node.levels):
             product *= self._shares[place][level][node.codes(place, there)]
-        return (dot(node.sizes[there], product) + gone) / self._rows
-
-    def floor(self, node: Counted) -> float:
-        """Before anything is suppressed."""
-        return self._mean(node, np.ones(len(node.sizes), dtype=bool), 0.0)
-
-    def score(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
-        """Kept classes, and suppressed rows that could be anything."""
-        return self._mean(node, kept, float(node.sizes[~kept].sum()))
-
-
-def _leaves(problem: Problem, name: str) -> float:
-    ladder = problem.ladders.get(name)
-    return float(ladder.total if ladder is not None else max(len(problem.table.columns[name]), 1))
+        return (dot(node.sizes[there], product) + float(node.sizes[~kept].sum())) / self._rows
 
 
 def _log2(counts: npt.NDArray[Any]) -> Floats:

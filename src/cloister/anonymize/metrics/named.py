@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cloister.anonymize.metrics.base import Counted, Floats, LatticeMetric, Metric, dot, rows_of
+from cloister.anonymize.metrics.base import Counted, LatticeMetric, Metric, dot, rows_of
 from cloister.anonymize.metrics.information import Ambiguity, Divergence, Entropy
 from cloister.anonymize.metrics.shares import CertaintyPenalty, Loss, Precision
 from cloister.errors import InvalidParameter
@@ -43,15 +43,10 @@ class Discernibility(Metric):
 
 
 class _Squares(LatticeMetric):
-    by_levels: ClassVar[bool] = False
     by_classes: ClassVar[bool] = True
 
     def __init__(self, problem: Problem) -> None:
         self._rows = float(problem.table.total)
-
-    def floors(self, axes: Sequence[npt.NDArray[np.intp]]) -> Floats:
-        """Nothing is known without counting."""
-        return np.zeros(np.broadcast_shapes(*(axis.shape for axis in axes)))
 
     def floor(self, node: Counted) -> float:
         """Σ|E|² of all classes: joining classes adds to it, and suppressing one costs |E|·n, no less than |E|²."""
@@ -91,15 +86,10 @@ class AverageClassSize(Metric):
 
 
 class _Count(LatticeMetric):
-    by_levels: ClassVar[bool] = False
     by_classes: ClassVar[bool] = True
 
     def __init__(self, problem: Problem) -> None:
         self._rows, self._k = float(problem.table.total), _k_of(problem)
-
-    def floors(self, axes: Sequence[npt.NDArray[np.intp]]) -> Floats:
-        """Nothing is known without counting."""
-        return np.zeros(np.broadcast_shapes(*(axis.shape for axis in axes)))
 
     def floor(self, node: Counted) -> float:
         """All classes of a node: above it there are no more, and suppressing makes them fewer."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from cloister.anonymize.metrics.base import Counted, Floats, LatticeMetric, Metric, dot
+from cloister.anonymize.metrics.base import Counted, Floats, LatticeMetric, Metric, dot, leaves_of
 from cloister.anonymize.recoding import RecodedColumn
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ class ShareMetric(Metric):
     def covered(self, problem: Problem, name: str, column: RecodedColumn) -> Floats:
         """What each label covers."""
 
-    @abstractmethod
     def term(self, mean: Floats, weight: float) -> Floats:
-        """What a column's mean adds to a sum over columns."""
+        """What a column's mean adds to a sum over columns: a summand of the mean."""
+        return np.asarray(weight * mean)
 
-    @abstractmethod
     def whole(self, total: Floats, weights: float) -> Floats:
-        """One number from that sum, and the sum of the weights; it grows with every mean."""
+        """One number from that sum, and the sum of the weights; it grows with every mean. The mean of them."""
+        return np.asarray(total / weights)
 
     def at_level(self, problem: Problem, name: str, level: int) -> float | None:
         """What every label of a level covers, where that depends on nothing but the level."""
@@ -68,6 +68,8 @@ class ShareMetric(Metric):
 
 
 class _Shares(LatticeMetric):
+    by_levels: ClassVar[bool] = True
+
     def __init__(self, metric: ShareMetric, problem: Problem) -> None:
         self._metric = metric
         self._weights = [problem.weight(name) for name in problem.quasi]
@@ -127,7 +129,7 @@ class Loss(ShareMetric):
 
     def covered(self, problem: Problem, name: str, column: RecodedColumn) -> Floats:
         """The share of the hierarchy's leaves, so that one leaf counts 0 and all count 1."""
-        least = 1.0 / _leaves(problem, name)
+        least = 1.0 / leaves_of(problem, name)
         return np.clip((column.shares - least) / (1.0 - least), 0.0, 1.0) if least < 1.0 else np.zeros(len(column.shares))
 
     def term(self, mean: Floats, weight: float) -> Floats:
@@ -155,14 +157,6 @@ class CertaintyPenalty(ShareMetric):
         """Widths."""
         return np.clip(column.widths, 0.0, 1.0)
 
-    def term(self, mean: Floats, weight: float) -> Floats:
-        """A summand of the mean."""
-        return np.asarray(weight * mean)
-
-    def whole(self, total: Floats, weights: float) -> Floats:
-        """The mean."""
-        return np.asarray(total / weights)
-
 
 @dataclass(frozen=True)
 class Precision(ShareMetric):
@@ -185,7 +179,7 @@ class Precision(ShareMetric):
         """The level over the highest, of the level that fits."""
         ladder = problem.ladders.get(name)
         if ladder is None or ladder.height == 1:
-            return np.where(column.shares * _leaves(problem, name) <= 1.0 + 1e-9, 0.0, column.shares)
+            return np.where(column.shares * leaves_of(problem, name) <= 1.0 + 1e-9, 0.0, column.shares)
         levels = np.full((ladder.height, len(column.shares)), np.inf)
         original = problem.table.columns[name].codes
         for level in range(ladder.height):
@@ -193,16 +187,3 @@ class Precision(ShareMetric):
         enough = levels >= column.shares - 1e-9
         enough[-1] = True
         return np.asarray(enough.argmax(axis=0) / (ladder.height - 1), dtype=np.float64)
-
-    def term(self, mean: Floats, weight: float) -> Floats:
-        """A summand of the mean."""
-        return np.asarray(weight * mean)
-
-    def whole(self, total: Floats, weights: float) -> Floats:
-        """The mean."""
-        return np.asarray(total / weights)
-
-
-def _leaves(problem: Problem, name: str) -> float:
-    ladder = problem.ladders.get(name)
-    return float(ladder.total if ladder is not None else max(len(problem.table.columns[name]), 1))

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.classes import Classes, Spread
 from cloister.anonymize.encoded import Encoded
-from cloister.anonymize.models.base import Attained, PrivacyModel
-from cloister.anonymize.models.evened import evened
+from cloister.anonymize.models.base import Attained, PrivacyModel, evened
 from cloister.anonymize.models.k import KAnonymity
 from cloister.anonymize.models.ratios import Ratios
 from cloister.errors import InvalidParameter

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from cloister.anonymize.classes import Classes, Spread
 from cloister.anonymize.encoded import Encoded
-from cloister.anonymize.models.base import Attained, PrivacyModel
+from cloister.anonymize.models.base import Attained, PrivacyModel, evened
 from cloister.anonymize.models.distances import per_class
-from cloister.anonymize.models.evened import evened
 from cloister.anonymize.models.ratios import Ratios, fits
 from cloister.errors import InvalidParameter
 from cloister.privacy.precision import context

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cloister.anonymize.perturbing.fitting import Candidate as Candidate
     from cloister.anonymize.perturbing.fitting import Drawn as Drawn
     from cloister.anonymize.perturbing.fitting import Fit as Fit
-    from cloister.anonymize.perturbing.microaggregation.blocks import blocked_mdav as blocked_mdav
+    from cloister.anonymize.perturbing.microaggregation.mdav import blocked_mdav as blocked_mdav
     from cloister.anonymize.perturbing.microaggregation.mdav import mdav as mdav
     from cloister.anonymize.perturbing.microaggregation.mdav import vmdav as vmdav
     from cloister.anonymize.perturbing.microaggregation.microaggregation import Microaggregated as Microaggregated

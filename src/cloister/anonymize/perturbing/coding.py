@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.anonymize.perturbing.columns import Columns, names_of
+from cloister.anonymize.perturbing.columns import Columns
 from cloister.anonymize.perturbing.noise.laws import uniforms
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 Floats = npt.NDArray[np.float64]
 
@@ -87,9 +86,7 @@ class TopBottomCoding:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Coded:
         """The table with the ends of the column cut off."""
-        source = random or default_random()
-        columns = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index)
-        columns.check([self.column])
+        columns, _, _ = Columns.leaving(frame, self.column, random, shuffle=shuffle, keep_index=keep_index)
         numbers = columns.numbers(self.column)
         known = np.sort(numbers[~np.isnan(numbers)])
         top, bottom = _bound(self.top, self.top_quantile, known), _bound(self.bottom, self.bottom_quantile, known)
@@ -154,9 +151,7 @@ class Rounding:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Any:
         """The table with the columns rounded."""
-        source = random or default_random()
-        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
-        columns.check(names)
+        columns, names, source = Columns.leaving(frame, self.columns, random, shuffle=shuffle, keep_index=keep_index)
         return columns.replaced({name: self._rounded(columns, name, source) for name in names})
 
     def _rounded(self, columns: Columns, name: str, random: Random) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,9 @@ import numpy.typing as npt
 
 from cloister.anonymize.encoded import EncodedColumn, encode, one_writing
 from cloister.anonymize.frames import Frame, check_columns, kept_index, need_polars, read_frame, secret_order
+from cloister.anonymize.held import infinite
 from cloister.errors import InvalidParameter
-from cloister.noise import Random
+from cloister.noise import Random, default_random
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -49,20 +49,26 @@ class Columns:
         return cls(read_frame(source))
 
     @classmethod
-    def leaving(cls, source: Any, random: Random, *, shuffle: bool, keep_index: bool) -> Columns:
-        """The same to publish something of: its rows in a secret order and without labels, unless either is asked for.
+    def leaving(
+        cls, source: Any, named: str | Sequence[str], random: Random | None, *, shuffle: bool, keep_index: bool
+    ) -> tuple[Columns, tuple[str, ...], Random]:
+        """The same to publish something of: its rows in a secret order and without labels, unless either is asked for. With the
+        names of the columns that it is about, which are there, and what chance is drawn from.
 
         They are put into that order before the method sees them: nothing that it makes row by row, or decides by the first of
         equal rows, knows the old one.
 
-        >>> Columns.leaving({"n": [1, 2, 3]}, Random.deterministic(1), shuffle=True, keep_index=False).frame.data["n"].to_list()
+        >>> found, _, _ = Columns.leaving({"n": [1, 2, 3]}, "n", Random.deterministic(1), shuffle=True, keep_index=False)
+        >>> found.frame.data["n"].to_list()
         [2, 3, 1]
         """
-        frame = read_frame(source)
+        frame, names, chance = read_frame(source), names_of(named), random or default_random()
         labelled = kept_index(frame, keep_index)
-        order = secret_order(frame.rows, random, shuffle=shuffle)
+        order = secret_order(frame.rows, chance, shuffle=shuffle)
         index = frame.index[order] if labelled else None
-        return cls(Frame(frame.data[order], frame.kind, index, frame.weights), labelled)
+        columns = cls(Frame(frame.data[order], frame.kind, index, frame.weights), labelled)
+        columns.check(names)
+        return columns, names, chance
 
     @property
     def rows(self) -> int:
@@ -103,11 +109,7 @@ class Columns:
             )
         found = np.array(series.cast(pl.Float64).to_numpy(), dtype=np.float64)
         if np.isinf(found).any():
-            raise InvalidParameter(
-                f"The column {name!r} is invalid",
-                why="it holds infinite values",
-                instead="finite numbers, or None where one is unknown",
-            )
+            raise infinite(name)
         return found
 
     def large(self, name: str) -> list[int | None] | None:
@@ -159,15 +161,11 @@ class Columns:
         pl = need_polars()
         return pl.Series(name, list(values), dtype=pl.String)
 
-    def same_type(self, name: str, values: Sequence[Any]) -> Any:
-        """Values as a column of the old type where they fit it; else as texts."""
-        return self._series(name, values)
-
     def fitting(self, name: str, numbers: Floats) -> Any:
         """Numbers in the column's own type: whole ones stay whole where these are; NaN is missing."""
         pl = need_polars()
         series = pl.Series(name, numbers, nan_to_null=True)
-        before = self._types[name]
+        before = self.frame.data[name].dtype
         if not before.is_integer() or not (np.isnan(numbers) | (numbers == np.rint(numbers))).all():
             return series.cast(before) if before == pl.Float32 else series
         whole = series.cast(pl.Int64, strict=False)
@@ -203,7 +201,7 @@ class Columns:
 
     def replaced(self, columns: Mapping[str, Any], *, apart: bool = False) -> Any:
         """The frame in its own kind with these columns (arrays, lists or series) in the place of the old ones."""
-        made = [self._series(name, values) for name, values in columns.items()]
+        made = [self.same_type(name, values) for name, values in columns.items()]
         data = self.frame.data.with_columns(made if apart else [_one_way(each) for each in made])
         return self.frame.give_back(data, np.arange(self.rows) if self.labelled else None)
 
@@ -215,15 +213,12 @@ class Columns:
         )
         return self.frame.give_back(data)
 
-    @cached_property
-    def _types(self) -> dict[str, Any]:
-        return dict(self.frame.data.schema)
-
-    def _series(self, name: str, values: Any) -> Any:
+    def same_type(self, name: str, values: Any) -> Any:
+        """Values as a column of the old type where they fit it; else as texts."""
         pl = need_polars()
         if isinstance(values, pl.Series):
             return values.alias(name)
-        before = self._types[name]
+        before = self.frame.data[name].dtype
         if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
             found = pl.Series(name, values, nan_to_null=True)
             if values.dtype.kind == "f":

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.anonymize.perturbing.columns import Columns, names_of
+from cloister.anonymize.perturbing.columns import Columns
 from cloister.anonymize.perturbing.noise.laws import uniforms
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.installed import install
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 Floats = npt.NDArray[np.float64]
 
@@ -115,9 +114,7 @@ class BestFit:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Drawn:
         """The table with the columns drawn again, in the kind of frame that came in."""
-        source = random or default_random()
-        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
-        columns.check(names)
+        columns, names, source = Columns.leaving(frame, self.columns, random, shuffle=shuffle, keep_index=keep_index)
         if self.bounds:
             columns.check(list(self.bounds))
         fresh, fits = {}, {}

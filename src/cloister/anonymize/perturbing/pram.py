@@ -16,7 +16,6 @@ from cloister.anonymize.perturbing.noise.laws import uniforms
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.noise.mechanism import check_confidence
-from cloister.noise.random import default_random
 from cloister.privacy.rational import Exact
 
 Floats = npt.NDArray[np.float64]
@@ -128,9 +127,7 @@ class PRAM:
         self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False
     ) -> Postrandomized:
         """The table with the column drawn again."""
-        source = random or default_random()
-        columns = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index)
-        columns.check([self.column])
+        columns, _, source = Columns.leaving(frame, self.column, random, shuffle=shuffle, keep_index=keep_index)
         if self.missing == "refuse":
             columns.refuse_missing(self.column, 'missing="keep" (they stay) or missing="value" (a category of its own)')
         coded = columns.coded(self.column, apart=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cloister.anonymize.perturbing.columns import Columns, names_of
+from cloister.anonymize.perturbing.columns import Columns
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.noise.random import default_random
@@ -92,9 +92,7 @@ class Pseudonyms:
         keep_index: bool = False,
     ) -> Any:
         """The table with pseudonyms in the place of those columns, which then hold texts."""
-        source = random or default_random()
-        opened, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(columns)
-        opened.check(names)
+        opened, names, _ = Columns.leaving(frame, columns, random, shuffle=shuffle, keep_index=keep_index)
         fresh = {}
         for name in names:
             coded = opened.coded(name, apart=True)

@@ -14,7 +14,6 @@ from cloister.anonymize.perturbing.noise.laws import uniforms
 from cloister.anonymize.perturbing.swapping import groups_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -73,10 +72,8 @@ class RecordSwap:
         self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False
     ) -> RecordsSwapped:
         """The table with places exchanged."""
-        source = random or default_random()
-        columns, levels = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.geography)
-        profiles = _profiles(self.similar)
-        columns.check([*levels, *names_of(self.carry)])
+        levels, profiles, carried = names_of(self.geography), _profiles(self.similar), names_of(self.carry)
+        columns, _, source = Columns.leaving(frame, (*levels, *carried), random, shuffle=shuffle, keep_index=keep_index)
         columns.check(names_of(self.risk))
         for profile in profiles:
             if profile:
@@ -93,7 +90,7 @@ class RecordSwap:
         if columns.rows:
             moves.top_up(self.rate)
         origin = moves.rows()
-        out = {name: columns.taken(name, origin) for name in (*levels, *names_of(self.carry))}
+        out = {name: columns.taken(name, origin) for name in (*levels, *carried)}
         return RecordsSwapped(
             frame=columns.replaced(out),
             swapped=moves.share(),

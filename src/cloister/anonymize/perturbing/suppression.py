@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.classes import alike
-from cloister.anonymize.perturbing.columns import Columns, names_of
+from cloister.anonymize.perturbing.columns import Columns
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 Integers = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
@@ -60,9 +59,7 @@ class LocalSuppression:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Suppressed:
         """The table with cells emptied."""
-        source = random or default_random()
-        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.quasi)
-        columns.check(names)
+        columns, names, _ = Columns.leaving(frame, self.quasi, random, shuffle=shuffle, keep_index=keep_index)
         if len(names) > _MOST_COLUMNS:
             raise InvalidParameter(
                 "quasi= is invalid",

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.perturbing.columns import Columns, names_of
+from cloister.anonymize.sorting import dealt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 Integers = npt.NDArray[np.int64]
 
@@ -63,9 +64,7 @@ class RankSwap:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Swapped:
         """The table with values swapped in the named columns."""
-        source = random or default_random()
-        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
-        columns.check(names)
+        columns, names, source = Columns.leaving(frame, self.columns, random, shuffle=shuffle, keep_index=keep_index)
         fresh, changed = {}, {}
         for name in names:
             there = np.flatnonzero(columns.without_missing(name, self.missing))
@@ -101,19 +100,14 @@ class Shuffle:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Swapped:
         """The table with the named columns shuffled."""
-        source = random or default_random()
-        columns, names, within = (
-            Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index),
-            names_of(self.columns),
-            names_of(self.within),
-        )
-        columns.check([*names, *within])
+        names, within = names_of(self.columns), names_of(self.within)
+        columns, _, source = Columns.leaving(frame, (*names, *within), random, shuffle=shuffle, keep_index=keep_index)
         groups = groups_of(columns, within)
         fresh, changed = {}, {}
-        origin = _within(groups, source)
+        origin = dealt(groups, source)
         for place, name in enumerate(names):
             if place and not self.together:
-                origin = _within(groups, source)
+                origin = dealt(groups, source)
             fresh[name] = columns.taken(name, origin)
             changed[name] = _changed(columns.coded(name), origin)
         return Swapped(frame=columns.replaced(fresh), changed=changed)
@@ -121,20 +115,10 @@ class Shuffle:
 
 def groups_of(columns: Columns, names: Sequence[str]) -> Integers:
     """A number for each combination of the columns' values; all 0 where no column is named."""
-    from cloister.anonymize.classes import alike
-
     if not names or not columns.rows:
         return np.zeros(columns.rows, dtype=np.int64)
     coded = [columns.coded(name) for name in names]
     return alike([each.codes for each in coded], [len(each) for each in coded])[0]
-
-
-def _within(groups: Integers, random: Random) -> Integers:
-    """For each row the row of its group whose value it gets: uniformly among all orders."""
-    shuffled = random.permutation(len(groups))
-    origin = np.empty(len(groups), dtype=np.int64)
-    origin[np.argsort(groups, kind="stable")] = shuffled[np.argsort(groups[shuffled], kind="stable")]
-    return origin
 
 
 def _partners(count: int, reach: int, random: Random) -> Integers:

@@ -23,8 +23,8 @@ from cloister.anonymize.models.diversity import distinct_values, effective_value
 from cloister.anonymize.models.likeness import gains
 from cloister.anonymize.risks.added import Added, added_in
 from cloister.anonymize.risks.population import Matched, match
-from cloister.anonymize.risks.spellings import spelt_alike
 from cloister.anonymize.risks.uniques import Uniques, estimate_uniques
+from cloister.anonymize.risks.words import lines_of, spelt_alike
 from cloister.errors import InvalidParameter
 
 
@@ -162,20 +162,9 @@ class Risk:
         """As plain data, for JSON."""
         uniques = self.population_uniques
         return {
-            "rows": self.rows,
-            "suppressed": self.suppressed,
-            "classes": self.classes,
-            "k": self.k,
-            "l": self.l,
-            "entropy_l": self.entropy_l,
-            "t": self.t,
-            "beta": self.beta,
-            "delta": self.delta,
-            "alpha": self.alpha,
-            "prosecutor": self.prosecutor,
-            "journalist": self.journalist,
-            "marketer": self.marketer,
-            "sample_uniques": self.sample_uniques,
+            **{field_: getattr(self, field_) for field_ in ("rows", "suppressed", "classes", "k")},
+            **{field_: getattr(self, field_) for field_ in ("l", "entropy_l", "t", "beta", "delta", "alpha")},
+            **{field_: getattr(self, field_) for field_ in ("prosecutor", "journalist", "marketer", "sample_uniques")},
             "population_uniques": None
             if uniques is None
             else {"people": uniques.people, "population": uniques.population, "how": uniques.how},
@@ -192,8 +181,6 @@ class Risk:
         }
 
     def __str__(self) -> str:
-        from cloister.anonymize.risks.words import lines_of
-
         return "\n".join(lines_of(self))
 
     def to_html(self, *, title: str = "", of: str = "") -> str:

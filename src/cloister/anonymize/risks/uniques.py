@@ -114,7 +114,8 @@ def pitman(sizes: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], populati
         # Σ i/(θ + iα) for i < u, less Σ over classes of Σ 1/(j − α) for j below their size
         steps = (classes - 1 - theta / alpha * (_digamma(theta / alpha + classes) - _digamma(theta / alpha + 1))) / alpha
         larger = sizes > 1
-        within = float((counts[larger] * (_digammas(sizes[larger].astype(np.float64) - alpha) - _digamma(1 - alpha))).sum())
+        digammas = np.array([_digamma(float(size) - alpha) for size in sizes[larger]])
+        within = float((counts[larger] * (digammas - _digamma(1 - alpha))).sum())
         return float(steps - within)
 
     low, high = 1e-3, 1 - 1e-9
@@ -212,7 +213,3 @@ def _digamma(x: float) -> float:
     z = 1 / (x * x)
     series = z * (1 / 12 - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z * (1 / 132 - z * 691 / 32760)))))
     return shift + math.log(x) - 0.5 / x - series
-
-
-def _digammas(xs: Floats) -> Floats:
-    return np.array([_digamma(float(x)) for x in xs])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from cloister.anonymize.risks.spellings import advice
+from cloister.anonymize.readings import seen
 
 if TYPE_CHECKING:
     from cloister.anonymize.risks.summary import Risk, SensitiveRisk
@@ -139,9 +142,41 @@ def recognised(before: Risk, after: Risk) -> list[tuple[str, float, float]]:
     return [
         ("highest probability of a person", before.prosecutor, after.prosecutor),
         ("average probability", before.marketer, after.marketer),
-        ("share of rows that are alone", _alone(before), _alone(after)),
+        ("share of rows that are alone", alone(before), alone(after)),
     ]
 
 
-def _alone(risk: Risk) -> float:
+def alone(risk: Risk) -> float:
+    """The share of rows that are the only ones of their kind."""
     return risk.sample_uniques / risk.rows if risk.rows else 0.0
+
+
+def spelt_alike(values: Iterable[Any]) -> int:
+    """How many of different values fall together with another when written in one spelling ("gout", "Gout", "gout "):
+    without blanks at their ends, doubled blanks, capitals, and other ways to write the same letters (NFKC).
+
+    What looks the same is counted as one value (`readings`). What can be seen to differ is not, so two spellings of one disease
+    look like two diseases: a class may meet ℓ-diversity, and tell the disease of everybody in it.
+
+    >>> spelt_alike(["gout", "gout ", "Gout", "flu", 7]), spelt_alike(["gout", "flu"])
+    (3, 0)
+    """
+    times = Counter(seen(unicodedata.normalize("NFKC", value).casefold()) for value in values if isinstance(value, str))
+    return sum(count for count in times.values() if count > 1)
+
+
+def advice(column: str, count: int) -> str:
+    """What is wrong with them, and what to write; no value is named. Nothing where no two fall together.
+
+    >>> advice("ill", 2).partition(":")[0]
+    "2 values of 'ill' differ in blanks, capitals or the form of their letters alone"
+    >>> advice("ill", 0)
+    ''
+    """
+    if not count:
+        return ""
+    return (
+        f"{count:,} values of {column!r} differ in blanks, capitals or the form of their letters alone: models count them as "
+        f"different, and may be met by spelling alone. Write them in one way first: table[{column!r}] = "
+        f'table[{column!r}].str.normalize("NFKC").str.strip().str.casefold()'
+    )

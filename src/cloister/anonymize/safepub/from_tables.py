@@ -56,16 +56,12 @@ def publish_safely(session: Door, table: str, method: SafePub, *, purpose: str =
     released = SafelyPublished(
         levels=dict(outcome.values["levels"]),
         labels={
-            name: [_label(method, name, outcome.values["levels"][name], code) for code in codes]
+            name: [method.ladders[name].labels[outcome.values["levels"][name]][code] for code in codes]
             for name, codes in outcome.values["labels"].items()
         },
         counts=list(outcome.values["counts"]),
     )
     return SafeTable(table=method.frame_of(released), released=released, cost=outcome.cost, marked=outcome.marked)
-
-
-def _label(method: SafePub, name: str, level: int, code: int) -> Any:
-    return method.ladders[name].labels[level][code]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.classes import Classes
 from cloister.anonymize.models.k import KAnonymity
-from cloister.anonymize.perturbing.microaggregation.blocks import blocked_mdav
+from cloister.anonymize.perturbing.microaggregation.mdav import blocked_mdav
 from cloister.anonymize.problem import Problem, Search
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.searches.axes import Axis, axes_of

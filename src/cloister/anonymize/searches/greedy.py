@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
@@ -93,8 +94,9 @@ def _down(judge: Judge, look: Look, ended: Ended, width: int) -> Judgement | Non
                 break  # neither this one nor any after it is among the best of its generation
             below[levels] = look(levels)
         # where the models are not monotone a node that is not allowed may stand over one that is
-        generation = sorted((one for one in below.values() if not one.hopeless_below), key=_promise)[:width]
-        best = min([*(one for one in generation if one.allowed), *([best] if best else [])], key=_key, default=None)
+        generation = [one for one in below.values() if not one.hopeless_below]
+        generation = sorted(generation, key=attrgetter("score", "suppressed", "levels"))[:width]
+        best = min([*(one for one in generation if one.allowed), *([best] if best else [])], key=attrgetter("key"), default=None)
         if not generation:
             break
     return best
@@ -154,11 +156,3 @@ def _bound(judge: Judge) -> float:
     if judge.metric.by_classes:
         found = max(found, judge.judge(low).floor)
     return found
-
-
-def _promise(judged: Judgement) -> tuple[float, int, Levels]:
-    return (judged.score, judged.suppressed, judged.levels)
-
-
-def _key(judged: Judgement) -> tuple[float, int, Levels]:
-    return judged.key

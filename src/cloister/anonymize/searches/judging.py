@@ -165,14 +165,8 @@ class Judge:
 class _Rescored(LatticeMetric):
     """A metric that knows nothing of lattices: nodes are recoded, and scored as any recoding."""
 
-    by_levels = False
-
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-
-    def floors(self, axes: object) -> Floats:
-        """No bound."""
-        return np.array(-np.inf)
 
     def score(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
         """As any recoding."""

@@ -148,15 +148,6 @@ def _published(problem: Problem, of_row: npt.NDArray[np.integer], count: int, su
     kept = ~suppressed
     axes = axes_of(problem.table.take(kept), problem.quasi, problem.ladders, numbers_along=True)
     weights = None if problem.table.weights is None else problem.table.weights[kept]
-    columns = {}
-    for name, column in regions(axes, of_row[kept], count, weights=weights).items():
-        codes = np.zeros(len(kept), dtype=np.int32)
-        codes[kept] = column.codes
-        columns[name] = replace(column, codes=codes)
-    return Recoded(
-        columns=columns,
-        suppressed=suppressed,
-        sensitive=problem.sensitive_columns,
-        research=problem.research,
-        weights=problem.table.weights,
-    )
+    columns = regions(axes, of_row[kept], count, weights=weights)
+    shown = Recoded(columns=columns, suppressed=np.zeros(np.count_nonzero(kept), dtype=bool)).among(kept, problem.table.weights)
+    return replace(shown, sensitive=problem.sensitive_columns, research=problem.research)

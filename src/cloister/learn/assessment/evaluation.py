@@ -22,8 +22,6 @@ from cloister.privacy import ApproxDP, Exact, PureDP
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
-    from cloister.session import Measurer
-    from cloister.session.questions.spend import Spending
 
 
 def accuracy(
@@ -202,65 +200,6 @@ def fit_and_score(
     share = None if promise is None else Allowance(promise).rest(chosen)
     numbers = judge.released(fitted, features, target, share, model.random)
     return fitted, judge.answer(numbers, share, promise, marked=fitted.marked_)
-
-
-def fit_and_score_table(
-    session: Measurer,
-    model: PrivateModel,
-    table: str,
-    *,
-    features: Sequence[str],
-    target: str,
-    spend: Spending | None = None,
-    test: Exact = "0.25",
-    measure: Measure | None = None,
-    purpose: str = "",
-) -> tuple[PrivateModel, Score]:
-    """Fits a copy of the model to some rows of a table and judges it by the others: one charge for both.
-
-    Guarantee: the spend, or the model's ε and δ; `judged_tables.Trial` says why once is enough. Rows come into memory.
-
-    >>> from cloister.learn import fit_and_score_table
-    >>> from cloister.learn.frame.examples import Threshold
-    >>> from cloister.session.examples import small_door
-    >>> with small_door() as door:
-    ...     model, found = fit_and_score_table(door, Threshold(), "people", features=["age"], target="sex", spend="0.5")
-    ...     str(door.spent), str(model.guarantee_), str(found.guarantee)
-    ('ε = 0.5', 'ε = 0.5', 'ε = 0.5')
-    """
-    from cloister.learn.assessment.judged_tables import fit_and_evaluate
-
-    return fit_and_evaluate(
-        session, model, table, features=features, target=target, spend=spend, test=test, measure=measure, purpose=purpose
-    )
-
-
-def evaluate_table(
-    session: Measurer,
-    model: PrivateModel,
-    table: str,
-    target: str,
-    spend: Spending,
-    *,
-    measure: Measure | None = None,
-    purpose: str = "",
-) -> Score:
-    """A score by the rows of a table of a session, charged to its population. The model learnt from columns of the same names.
-
-    Guarantee: the spend; as the score of the same name, with the noise of a person with `max_rows` rows.
-
-    >>> from cloister.learn import evaluate_table
-    >>> from cloister.learn.frame.examples import Threshold
-    >>> from cloister.session.examples import small_door
-    >>> with small_door() as door:
-    ...     model = Threshold(epsilon="0.5").fit_table(door, "people", features=["age"], target="sex")
-    ...     found = evaluate_table(door, model, "people", "sex", "0.5")
-    >>> str(found.guarantee), 0 <= found.value <= 1
-    ('ε = 0.5', True)
-    """
-    from cloister.learn.assessment.judged_tables import evaluate
-
-    return evaluate(session, model, table, target, spend, measure=measure, purpose=purpose)
 
 
 def in_rows(X: Any, model: Any = None) -> Any:

@@ -28,10 +28,29 @@ if TYPE_CHECKING:
     from cloister.session.questions.spend import Spending
 
 
-def evaluate(
-    session: Measurer, model: PrivateModel, table: str, target: str, spend: Spending, *, measure: Measure | None, purpose: str
+def evaluate_table(
+    session: Measurer,
+    model: PrivateModel,
+    table: str,
+    target: str,
+    spend: Spending,
+    *,
+    measure: Measure | None = None,
+    purpose: str = "",
 ) -> Score:
-    """As `cloister.learn.assessment.evaluation.evaluate_table`."""
+    """A score by the rows of a table of a session, charged to its population. The model learnt from columns of the same names.
+
+    Guarantee: the spend; as the score of the same name, with the noise of a person with `max_rows` rows.
+
+    >>> from cloister.learn import evaluate_table
+    >>> from cloister.learn.frame.examples import Threshold
+    >>> from cloister.session.examples import small_door
+    >>> with small_door() as door:
+    ...     model = Threshold(epsilon="0.5").fit_table(door, "people", features=["age"], target="sex")
+    ...     found = evaluate_table(door, model, "people", "sex", "0.5")
+    >>> str(found.guarantee), 0 <= found.value <= 1
+    ('ε = 0.5', True)
+    """
     check_is_fitted(model)
     declaration = session.declared(table)
     if not isinstance(declaration, PrivateTable):
@@ -47,19 +66,30 @@ def evaluate(
     return judge.answer(numbers, share, outcome.cost, marked=outcome.marked)
 
 
-def fit_and_evaluate(
+def fit_and_score_table(
     session: Measurer,
     model: PrivateModel,
     table: str,
     *,
     features: Sequence[str],
     target: str,
-    spend: Spending | None,
-    test: Exact,
-    measure: Measure | None,
-    purpose: str,
+    spend: Spending | None = None,
+    test: Exact = "0.25",
+    measure: Measure | None = None,
+    purpose: str = "",
 ) -> tuple[PrivateModel, Score]:
-    """As `cloister.learn.assessment.evaluation.fit_and_score_table`."""
+    """Fits a copy of the model to some rows of a table and judges it by the others: one charge for both.
+
+    Guarantee: the spend, or the model's ε and δ; `Trial` says why once is enough. Rows come into memory.
+
+    >>> from cloister.learn import fit_and_score_table
+    >>> from cloister.learn.frame.examples import Threshold
+    >>> from cloister.session.examples import small_door
+    >>> with small_door() as door:
+    ...     model, found = fit_and_score_table(door, Threshold(), "people", features=["age"], target="sex", spend="0.5")
+    ...     str(door.spent), str(model.guarantee_), str(found.guarantee)
+    ('ε = 0.5', 'ε = 0.5', 'ε = 0.5')
+    """
     chosen = measure_of(model, measure)
     declaration = session.declared(table)
     if not isinstance(declaration, PrivateTable) or not model.private:

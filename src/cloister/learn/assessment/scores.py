@@ -72,6 +72,10 @@ class Score:
         """How far the noise may have moved it, with that probability: the exact value on the same rows lies within."""
         raise NotImplementedError
 
+    def _proportion(self, name: str, part: float, rest: float, terms: tuple[int, int]) -> Proportion:
+        about: dict[str, Any] = {"noise": self.noise, "guarantee": self.guarantee, "spent": self.spent, "marked": self.marked}
+        return Proportion(name=name, part=part, rest=rest, terms=terms, **about)
+
     def __str__(self) -> str:
         promise = self.guarantee if self.guarantee is not None else "NOT PRIVATE"
         return f"{self.name} {self.value:.4g} ± {self.margin():.2g} (95 %), {promise}"
@@ -143,14 +147,12 @@ class Confusion(Score):
     @property
     def accuracy(self) -> Proportion:
         """How many rows were taken for what they are."""
-        hits, cells = float(np.trace(self.counts)), self.counts.size
-        return self._proportion("accuracy", hits, len(self.classes), cells)
+        return self._of_rows("accuracy", float(np.trace(self.counts)))
 
     @property
     def silence(self) -> Proportion:
         """How often a guess of the commonest class, the same for everybody, would be right."""
-        rows = self.counts.sum(axis=1)
-        found = self._proportion("commonest class", float(rows.max()), len(self.classes), self.counts.size)
+        found = self._of_rows("commonest class", float(self.counts.sum(axis=1).max()))
         return replace(found, tries=len(self.classes))
 
     @property
@@ -158,17 +160,10 @@ class Confusion(Score):
         """Whether the model is right less often than that guess."""
         return self.accuracy.value < self.silence.value
 
-    def _proportion(self, name: str, part: float, terms: int, cells: int) -> Proportion:
-        return Proportion(
-            name=name,
-            part=part,
-            rest=float(self.counts.sum()) - part,
-            terms=(terms, cells - terms),
-            noise=self.noise,
-            guarantee=self.guarantee,
-            spent=self.spent,
-            marked=self.marked,
-        )
+    def _of_rows(self, name: str, part: float) -> Proportion:
+        """Of all rows, where a cell of each class is added up."""
+        terms = len(self.classes), self.counts.size - len(self.classes)
+        return self._proportion(name, part, float(self.counts.sum()) - part, terms)
 
     def __str__(self) -> str:
         return f"{self.accuracy}; the commonest class alone {self.silence.value:.4g}"
@@ -205,17 +200,13 @@ class Reliability(Score):
         """Each tenth: the share of its rows that were taken for what they are."""
         names = [f"{100 * place // SURE} to {100 * (place + 1) // SURE} %" for place in range(SURE)]
         parts = zip(names, self.counts.tolist(), strict=True)
-        return [self._proportion(name, right, wrong, 1) for name, (wrong, right) in parts]
+        return [self._proportion(name, right, wrong, (1, 1)) for name, (wrong, right) in parts]
 
     @property
     def accuracy(self) -> Proportion:
         """How many of all rows were taken for what they are."""
         wrong, right = self.counts.sum(axis=0).tolist()
-        return self._proportion("accuracy", right, wrong, SURE)
-
-    def _proportion(self, name: str, part: float, rest: float, terms: int) -> Proportion:
-        about: dict[str, Any] = {"noise": self.noise, "guarantee": self.guarantee, "spent": self.spent, "marked": self.marked}
-        return Proportion(name=name, part=part, rest=rest, terms=(terms, terms), **about)
+        return self._proportion("accuracy", right, wrong, (SURE, SURE))
 
     def __str__(self) -> str:
         return str(self.accuracy)

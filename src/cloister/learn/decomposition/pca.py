@@ -206,7 +206,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         random, features, step = self.random, rows.shape[1], radius * 2.0**-BITS
         unit = step**2
         if way == "wishart":
-            epsilon, delta = _wishart_part(allowance)
+            epsilon, delta = _wishart_budget(allowance, allowance.rest("second moments").epsilon)
             noisy, degrees, scale, step = wishart_moments(rows, radius=radius, epsilon=epsilon, delta=delta, random=random)
             return _of_moments(noisy, np.sqrt(2 * degrees) * scale, count, "wishart", scale, degrees, step=step)
         moments = moment_steps(rows, radius=radius)
@@ -410,10 +410,6 @@ def _measured(rows: Floats, directions: Floats, *, radius: float, share: Share, 
 def _equal(allowance: Allowance, what: str, many: int) -> Sequence[Share]:
     part = allowance.left / many
     return [allowance.share(f"{what} {place + 1}", part) for place in range(many)]
-
-
-def _wishart_part(allowance: Allowance) -> tuple[Fraction, Fraction]:
-    return _wishart_budget(allowance, allowance.rest("second moments").epsilon)
 
 
 def _wishart_budget(allowance: Allowance, epsilon: Fraction) -> tuple[Fraction, Fraction]:

@@ -90,6 +90,7 @@ class Logistic:
     """
 
     y: Integers
+    classes: int = 2
     unit: ClassVar[int] = 1
     one: ClassVar[int] = 2**_FINE
     l1: ClassVar[int] = 2**_FINE
@@ -102,7 +103,7 @@ class Logistic:
 
     def shares(self) -> Integers:
         """One in the column of the row's class."""
-        return _places(self.y, 2)
+        return np.asarray(self.y[:, None] == np.arange(self.classes), dtype=np.int64)
 
     def start(self, counts: Floats, whole: Floats, blur: Floats) -> Floats:
         """The difference of the two classes' naive Bayes terms."""
@@ -126,7 +127,7 @@ class Logistic:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Softmax:
+class Softmax(Logistic):
     """Several classes, a score each.
 
     The gradient is e_y − p, whose numbers other than y's are at most 0 and sum to −(1 − p_y): its sizes sum to 2(1 − p_y) ≤ 2 and
@@ -134,21 +135,10 @@ class Softmax:
     they sum to, so both hold for what is rounded. Curvature: the matrix of second derivatives is at most 1/2 (Böhning 1992).
     """
 
-    y: Integers
     classes: int
-    unit: ClassVar[int] = 1
-    one: ClassVar[int] = 2**_FINE
     l1: ClassVar[int] = 2 * 2**_FINE
     l2_squared: ClassVar[int] = 2 * 4**_FINE
     curvature: ClassVar[float] = 0.5
-    bits: ClassVar[int] = _STEPS
-    farthest: ClassVar[float] = 4.0
-    eager: ClassVar[float] = 1.3
-    a_round: ClassVar[float] = 576
-
-    def shares(self) -> Integers:
-        """One in the column of the row's class."""
-        return _places(self.y, self.classes)
 
     def start(self, counts: Floats, whole: Floats, blur: Floats) -> Floats:
         """Naive Bayes terms."""
@@ -157,10 +147,6 @@ class Softmax:
     def base(self, whole: Floats) -> Floats:
         """Logarithms of the classes' shares."""
         return np.asarray(np.log(_portions(whole)))
-
-    def step(self, gradients: Floats, size: Floats, blur: float) -> Floats:
-        """Newton's, with the largest curvature, held back as if the noise and ten people more were like all."""
-        return np.asarray(gradients / (self.curvature * size + blur + _HEAVY)[:, None])
 
     def gradient(self, scores: Integers) -> Integers:
         """e_y − p; exponentials from a table, in whole numbers."""
@@ -242,10 +228,6 @@ def believed(found: Floats, noise: Floats, size: Floats) -> Floats:
     errors = noise**2 + 1e-15
     signal = max(float(((found**2 - errors) / errors).sum() / (1 / errors).sum()), 0.0)
     return np.asarray(found * (signal / (signal + errors)) * size / (size + _HEAVY))
-
-
-def _places(y: Integers, classes: int) -> Integers:
-    return np.asarray(y[:, None] == np.arange(classes), dtype=np.int64)
 
 
 def _portions(whole: Floats) -> Floats:

@@ -25,7 +25,7 @@ def grouped(features: int, groups: Any, names: Sequence[str] = (), box: Box | No
     """
     if groups is None and box is not None:
         groups = told_by_names(names, box)
-    elif _are_names(groups):
+    elif isinstance(groups, list | tuple) and groups and all(isinstance(each, str) for each in groups):
         groups = [_category(name, names) for name in groups]
     declared = _declared(groups)
     taken = [at for group in declared for at in group]
@@ -37,10 +37,6 @@ def grouped(features: int, groups: Any, names: Sequence[str] = (), box: Box | No
         )
     first = {group[0]: group for group in declared if group}
     return tuple(first.get(at, (at,)) for at in range(features) if at in first or at not in taken)
-
-
-def _are_names(groups: Any) -> bool:
-    return isinstance(groups, list | tuple) and bool(groups) and all(isinstance(each, str) for each in groups)
 
 
 def _category(name: str, names: Sequence[str]) -> list[int]:

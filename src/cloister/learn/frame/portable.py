@@ -193,16 +193,14 @@ def read_guarantee(written: Mapping[str, str] | None) -> Guarantee | None:
 
 def spent_of(lines: Iterable[Share]) -> list[dict[str, str]]:
     """What was spent on what, as exact texts."""
-    return [_spent(line) for line in lines]
+    return [
+        {"what": line.what, "currency": line.currency, "amount": str(line.amount), "portion": str(line.portion)} for line in lines
+    ]
 
 
 def read_spent(lines: Iterable[Mapping[str, str]]) -> tuple[Share, ...]:
     """The other way."""
     return tuple(_share(line) for line in lines)
-
-
-def _spent(line: Share) -> dict[str, str]:
-    return {"what": line.what, "currency": line.currency, "amount": str(line.amount), "portion": str(line.portion)}
 
 
 def _share(line: Mapping[str, str]) -> Share:

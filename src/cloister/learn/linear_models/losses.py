@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -69,16 +69,11 @@ class Logistic:
     """
 
     slope: float = 1.0
-
-    @property
-    def columns(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def separate(self) -> bool:
-        """There is one."""
-        return True
+    columns: ClassVar[int] = 1
+    separate: ClassVar[bool] = True
+    trace: ClassVar[float] = 0.25
+    """p(1 − p) is at most a quarter."""
+    curvature: ClassVar[float] = 0.25
 
     @property
     def reach(self) -> float:
@@ -89,16 +84,6 @@ class Logistic:
     def length(self) -> float:
         """The slope."""
         return self.slope
-
-    @property
-    def trace(self) -> float:
-        """p(1 − p) is at most a quarter."""
-        return 0.25
-
-    @property
-    def curvature(self) -> float:
-        """A quarter."""
-        return 0.25
 
     def value(self, scores: Floats, classes: Integers) -> float:
         """The sum over people."""
@@ -113,7 +98,7 @@ class Logistic:
 
     def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
         """p(1 − p) where the slope still grows."""
-        p = _sigmoid(-_signs(classes) * scores[:, 0])
+        p = 1 / (1 + np.exp(np.clip(_signs(classes) * scores[:, 0], -700, 700)))
         return np.asarray(np.where(p < self.slope, p * (1 - p), 0.0)[:, None] * directions)
 
 
@@ -126,6 +111,14 @@ class Softmax:
     """
 
     classes: int
+    separate: ClassVar[bool] = False
+    """Shares sum to 1."""
+    reach: ClassVar[float] = 2.0
+    """Σ|p − e| = 2(1 − p) at the own class."""
+    length: ClassVar[float] = math.sqrt(2)
+    """‖p − e‖ is at most √2."""
+    curvature: ClassVar[float] = 0.5
+    """The eigenvalues of diag(p) − ppᵀ are at most a half (Böhning 1992)."""
 
     @property
     def columns(self) -> int:
@@ -133,29 +126,9 @@ class Softmax:
         return self.classes
 
     @property
-    def separate(self) -> bool:
-        """Shares sum to 1."""
-        return False
-
-    @property
-    def reach(self) -> float:
-        """Σ|p − e| = 2(1 − p) at the own class."""
-        return 2.0
-
-    @property
-    def length(self) -> float:
-        """‖p − e‖ is at most √2."""
-        return math.sqrt(2)
-
-    @property
     def trace(self) -> float:
         """Σp(1 − p) is at most 1 − 1/k."""
         return 1 - 1 / self.classes
-
-    @property
-    def curvature(self) -> float:
-        """The eigenvalues of diag(p) − ppᵀ are at most a half (Böhning 1992)."""
-        return 0.5
 
     def value(self, scores: Floats, classes: Integers) -> float:
         """The sum over people."""
@@ -185,16 +158,13 @@ class HuberHinge:
 
     classes: int
     width: float = 0.5
+    separate: ClassVar[bool] = True
+    """Each against the rest."""
 
     @property
     def columns(self) -> int:
         """One for two classes, else one a class."""
         return 1 if self.classes == 2 else self.classes
-
-    @property
-    def separate(self) -> bool:
-        """Each against the rest."""
-        return True
 
     @property
     def reach(self) -> float:
@@ -270,7 +240,3 @@ class Poisson:
 
 def _signs(classes: Integers) -> Floats:
     return np.asarray(2.0 * classes - 1.0)
-
-
-def _sigmoid(x: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(np.clip(-x, -700, 700))))

@@ -50,7 +50,7 @@ def plan(
     least = _least_ridge(loss, float(jacobian))
     if ridge > least:
         least = ridge
-        jacobian = min(jacobian, as_fraction(_jacobian(loss, ridge) * (1 + 1e-9)))
+        jacobian = min(jacobian, as_fraction(loss.columns * math.log1p(loss.trace / (loss.columns * ridge)) * (1 + 1e-9)))
     return PerturbationPlan(noise=epsilon - rounding - jacobian, jacobian=jacobian, rounding=rounding, ridge=least)
 
 
@@ -118,7 +118,3 @@ def _least_ridge(loss: Loss, jacobian: float) -> float:
     """The λ for which r·log(1 + t/(rλ)) = jacobian, rounded up."""
     rank = loss.columns
     return loss.trace / (rank * math.expm1(jacobian / rank)) * (1 + 1e-9)
-
-
-def _jacobian(loss: Loss, ridge: float) -> float:
-    return loss.columns * math.log1p(loss.trace / (loss.columns * ridge))

@@ -56,6 +56,7 @@ from cloister.learn.networks.accountant import noise_for
 from cloister.noise import Gaussian, Random, default_random
 from cloister.noise.allowance import Allowance, Currency, without_delta
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, exact_positive, text_of
+from cloister.tables.engines.row_sums import softmax
 
 _LEAST_BITS = 12
 _WIDE = 16  # noise of more than 2^16 gradients is drawn in coarser steps, so that doubles hold it exactly
@@ -264,7 +265,7 @@ def first_weights(widths: list[int], random: Random) -> list[Floats]:
 
 def probabilities(weights: list[Floats], X: Floats) -> Floats:
     """Of the classes, for each row."""
-    return _softmax(_forward(weights, X)[-1])
+    return softmax(_forward(weights, X)[-1])
 
 
 def clipped_sum(weights: list[Floats], X: Floats, y: Integers, clip: float, *, bits: int = BITS) -> Integers:
@@ -290,7 +291,7 @@ def unpacked(flat: Floats, weights: list[Floats]) -> list[Floats]:
 
 def _clipped_part(weights: list[Floats], X: Floats, y: Integers, clip: float, bits: int) -> Integers:
     values = _forward(weights, X)
-    back = _softmax(values[-1])
+    back = softmax(values[-1])
     back[np.arange(len(y)), y] -= 1
     arriving, returning, reach = [], [], 1.0
     for layer in range(len(weights) - 1, -1, -1):
@@ -327,8 +328,3 @@ def _product(values: Floats, matrix: Floats, reach: float) -> Floats:
     most = float(np.abs(matrix).max()) or 1.0
     whole = np.rint(np.clip(values / reach, -1.0, 1.0) * 2.0**_FINE)
     return np.asarray(whole @ np.rint(matrix / most * 2.0**bits) * (reach * most * 2.0 ** -(_FINE + bits)))
-
-
-def _softmax(scores: Floats) -> Floats:
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

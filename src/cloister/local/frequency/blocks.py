@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.local.frequency.mixing import mixed
 
 Numbers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -24,6 +23,7 @@ _FIRST = PLACES - FINGERPRINT
 _STEP = 14
 _CHAIN = np.uint64(0x9E3779B97F4A7C15)
 _FINGER = np.uint64(0xD1B54A32D192ED03)
+_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,3 +146,20 @@ def extended(state: Words, block: Numbers) -> Words:
 def places_of(state: Words) -> Numbers:
     """Where a prefix of two or more blocks is counted."""
     return (state >> np.uint64(64 - PLACES)).astype(np.int64)
+
+
+def mixed(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Each word of 64 bits to another, one to one: x ^= x >> 30; x *= 0xBF58476D1CE4E5B9; x ^= x >> 27; x *= 0x94D049BB133111EB;
+    x ^= x >> 31, all modulo 2⁶⁴ (the finaliser of SplitMix64: Steele, Lea & Flood 2014). Few lines in any language, and nothing
+    about it is secret: it spreads what people send over the cells of a table, and no promise of privacy rests on it. Whoever
+    wants two texts to collide can find such texts; that is one more way to send false reports, and no stronger than the others.
+
+    >>> [hex(word) for word in mixed(np.array([0, 1], dtype=np.uint64)).tolist()]
+    ['0x0', '0x5692161d100b05e5']
+    """
+    out = words.astype(np.uint64)
+    for shift, factor in _MIXING:
+        out ^= out >> np.uint64(shift)
+        out *= np.uint64(factor)
+    out ^= out >> np.uint64(31)
+    return out

@@ -31,7 +31,9 @@ class Domain:
         if isinstance(values, str | bytes):
             raise _refused("a text is not a list of values", 'domain=["yes", "no"]')
         try:
-            self.values = values if isinstance(values, range) else tuple(_plain(values))
+            self.values = (
+                values if isinstance(values, range) else tuple(values.tolist() if isinstance(values, np.ndarray) else values)
+            )
         except TypeError:
             raise _refused("it is not a list of values", 'domain=["yes", "no"]') from None
         self._places: dict[Any, int] | None = None
@@ -125,10 +127,6 @@ def domain_of(values: Any) -> Domain:
     10
     """
     return values if isinstance(values, Domain) else Domain(values)
-
-
-def _plain(values: Iterable[Any]) -> Iterable[Any]:
-    return values.tolist() if isinstance(values, np.ndarray) else values
 
 
 def _numbers(values: Any) -> npt.NDArray[Any] | None:

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
+from cloister.local.frequency.blocks import mixed
 from cloister.local.frequency.domain import Indices
 from cloister.local.frequency.fields import Lines
 from cloister.local.frequency.hashing import check_size, lines_for
-from cloister.local.frequency.mixing import mixed
 from cloister.local.frequency.oracle import FrequencyOracle
 from cloister.local.frequency.packed import fits, set_bits, unpacked
 from cloister.local.frequency.transforms import supports, walsh_hadamard

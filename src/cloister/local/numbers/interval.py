@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
+from cloister.noise.grid import nearest_float
 from cloister.privacy.rational import Exact, exact
 
 Floats = npt.NDArray[np.float64]
@@ -50,7 +50,7 @@ class Interval:
                     f"low={low}, high={high} is invalid", why="the interval has no width", instead="low=0, high=1"
                 )
             )
-        least, most = (_held(each) for each in ends)
+        least, most = map(nearest_float, ends)
         if not _NARROWEST <= most - least <= _WIDEST:
             wide = most - least > _WIDEST
             raise InvalidParameter(
@@ -138,15 +138,7 @@ def _doubles(values: Any) -> Floats:
             if raw.size == 0 or raw.dtype.kind in "iufO":
                 return np.asarray(raw, dtype=np.float64)
         except OverflowError:
-            return _doubles([_held(value) for value in values])
+            return _doubles([nearest_float(value) for value in values])
         except (TypeError, ValueError):
             pass
     raise InvalidParameter("values are invalid", why="they are not a list of numbers", instead="randomize([0.5, 0.25])")
-
-
-def _held(value: Any) -> float:
-    """A number of any size as a double: beyond the doubles it is an infinity, which is outside of every interval."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf

@@ -54,7 +54,8 @@ class Question(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """The question as plain JSON."""
-        return {"kind": self.kind} | {name: _plain(part) for name, part in form_of(type(self)).told(self).items()}
+        told = form_of(type(self)).told(self)
+        return {"kind": self.kind} | {name: list(part) if isinstance(part, tuple) else part for name, part in told.items()}
 
     def refusal(self, why: str, instead: str) -> InvalidParameter:
         """Why the question can't be asked."""
@@ -138,7 +139,3 @@ def check_options(question: Question, options: tuple[Any, ...], name: str) -> No
         raise question.refusal(f'"{NO_ANSWER}" is among its {name}', "no_answer=True")
     if not 2 <= len(options) <= MOST_OPTIONS:
         raise question.refusal(f"it has fewer than 2 or more than {MOST_OPTIONS} {name}", f'{name}=["cat", "dog"]')
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -16,8 +16,11 @@ from cloister.local.survey.findings import Finding, add_findings
 from cloister.local.survey.poisoning import Lift
 from cloister.local.survey.question import Question
 from cloister.local.survey.tally import Tally
+from cloister.notebook import offline
 from cloister.printable import json_of, shown
 from cloister.privacy.rational import Exact
+
+_MOST_BARS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,16 +158,37 @@ class Results:
         return json_of(self.to_dict(confidence))
 
     def chart(self, name: str, *, confidence: Exact = 0.95) -> Any:
-        """The shares of a question's answers with their error bars, as an Altair chart.
+        """The shares of a question's answers with their error bars, as an Altair chart: in their order; of a long list the
+        commonest.
 
         >>> from cloister.local.survey import Survey, YesNo, respond
         >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
         >>> type(collect(survey, [respond(survey, {}, "careful")]).chart("copied")).__name__
         'LayerChart'
         """
-        from cloister.local.survey.charts import shares_chart
+        import altair as alt
 
-        return shares_chart(self[name], confidence)
+        result = self[name]
+        rows = result.combined.rows(confidence)
+        if len(rows) > _MOST_BARS:
+            rows = sorted(rows, key=lambda row: -row["share"])[:_MOST_BARS]
+        values = [
+            {
+                "answer": shown(row["answer"]),
+                "share": row["share"],
+                "low": row["share"] - row["share_margin"],
+                "high": row["share"] + row["share_margin"],
+            }
+            for row in rows
+        ]
+        base = alt.Chart(alt.Data(values=values)).encode(
+            y=alt.Y("answer:N", sort=[each["answer"] for each in values], title=None)
+        )
+        bars = base.mark_bar(color="#3f6c8f", height={"band": 0.6}).encode(
+            x=alt.X("share:Q", title="share", axis=alt.Axis(format="%"))
+        )
+        errors = base.mark_rule(color="#c9714f", strokeWidth=2).encode(x="low:Q", x2="high:Q")
+        return offline(alt.layer(bars, errors).properties(width=360, title=shown(result.question.text)))
 
     def text(self, confidence: Exact = 0.95) -> str:
         """A table for a terminal."""

@@ -38,13 +38,12 @@ from cloister.query.publics import PublicSource
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.rows import Qualifier, same
 from cloister.query.scalars import Reader
-from cloister.query.sources import Environment, table_named
+from cloister.query.sources import Environment, Tables, table_named
 from cloister.session import Question
 from cloister.session.questions.question import Largest, Mode, Quantile, Smallest
-from cloister.tables import Domain, PrivateTable, PublicTable
+from cloister.tables import Domain, PrivateTable
 from cloister.tables.expression.names import quoted
 
-Tables = Mapping[str, PrivateTable | PublicTable]
 GROUPS = "what is worked out over groups counts all that are declared, empty ones too"
 _MOST_TRIED = 100
 _MOST_STEPS = 64

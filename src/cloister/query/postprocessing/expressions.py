@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from cloister.query.constants import NUMBERS, between_words
-from cloister.query.postprocessing.allowed import AGGREGATES, WINDOWS, check, named, refused_above
+from cloister.query.postprocessing.allowed import AGGREGATES, WINDOWS, check, named
 from cloister.query.postprocessing.values import NEVER, Value, folded, follows, number, truth, uncertain
 from cloister.query.refusals import refused, shown
 
@@ -384,7 +384,7 @@ class Expressions:
         else:
             target = tree.this
         if type(tree) not in AGGREGATES:
-            raise refused_above(f"{named(tree)} is not supported", "it is not on the list of aggregates over answers", "SUM(n)")
+            raise refused(f"{named(tree)} is not supported", "it is not on the list of aggregates over answers", "SUM(n)")
         inner = Expressions(names=self.names, rows=self.rows, grouped=self.grouped and over is not None)
         given = None if condition is None else inner.read(condition)
         return _Aggregate(
@@ -466,7 +466,7 @@ class Expressions:
         if type(function) not in WINDOWS:
             inner = function.this if isinstance(function, exp.Filter) else function
             if type(inner) not in AGGREGATES:
-                raise refused_above(f"{shown(tree)} is not supported", "it is not a function of a window", "SUM(n) OVER ()")
+                raise refused(f"{shown(tree)} is not supported", "it is not a function of a window", "SUM(n) OVER ()")
             found = self._over_rows(function, over)
             return found if order is None else uncertain(found.sql)
         check(function)

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sqlglot import exp
 
 from cloister import printable
 from cloister.errors import CloisterError
 from cloister.query.derived import excepted, resolved
-from cloister.query.grammar import part_refused
+from cloister.query.grammar import children, part_refused
 from cloister.query.postprocessing.allowed import AGGREGATES, LIMITS, SELECT, parts_of
 from cloister.query.postprocessing.expressions import Expressions, Rows, direction
 from cloister.query.postprocessing.values import Kind, Value, uncertain
@@ -542,16 +541,12 @@ def _aggregates(tree: exp.Expression) -> bool:
         if isinstance(node, exp.Window):
             inner = node.this.this if isinstance(node.this, exp.Filter) else node.this
             waiting += list(inner.iter_expressions())
-            waiting += [each for part in ("partition_by", "order") for each in _list(node.args.get(part))]
+            waiting += [each for part in ("partition_by", "order") for each in children(node.args.get(part))]
             continue
         if type(node) in AGGREGATES or isinstance(node, exp.WithinGroup):
             return True
         waiting += list(node.iter_expressions())
     return False
-
-
-def _list(value: Any) -> list[exp.Expression]:
-    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, exp.Expression)]
 
 
 def _matches(known: Field, probe: exp.Column) -> bool:

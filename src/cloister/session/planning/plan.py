@@ -6,6 +6,7 @@ It is computed from declarations alone, so it spends nothing and shows nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -191,14 +192,31 @@ class Plan:
     def summary(self, confidence: float = 0.95, *, group_size: float | None = None) -> dict[str, Any]:
         """Cost, costs by population, digest, expected margins, names, notes, text and picture (SVG), all ready for JSON.
 
+        Money travels as exact texts, never as floats. A margin of which nothing is known, or that has no bound, is None.
+
         >>> from cloister.session.examples import small_plan
         >>> told = small_plan().summary()
         >>> told["cost"]["epsilon"], told["margins"], told["picture"][:4]
         ('0.5', {'count': 6.0}, '<svg')
         """
-        from cloister.session.planning.summary import summary_of
-
-        return summary_of(self, confidence, group_size)
+        margins = self.margin(confidence, group_size=group_size)
+        return {
+            "cost": guarantee_as_data(self.cost),
+            "costs": {population: guarantee_as_data(cost) for population, cost in self.costs.items()},
+            "digest": self.digest,
+            "repeated": self.repeated,
+            "confidence": confidence,
+            "margins": {name: _number(series.values[0]) for name, series in margins.columns.items()},
+            "together": [
+                {"question": words, "margins": {name: _number(margin) for name, margin in known.items()}}
+                for words, known in self.wanted
+            ],
+            "names": dict(self.names),
+            "notes": list(self.notes),
+            "time_limit": self.time_limit,
+            "text": str(self),
+            "picture": self.picture(),
+        }
 
     def _repr_html_(self) -> str:
         from cloister.printable import escape
@@ -415,3 +433,21 @@ def _about_sizes(parts: Sequence[Part]) -> str:
     if all(part.shape.declaration.size is not None for part in parts):
         return f"{what} is for groups of equal size, from the owner's public size=, {ABOUT}"
     return f"{what} depends on the private size of its group: plan.margin(group_size=1000), {ABOUT}"
+
+
+def guarantee_as_data(guarantee: Guarantee) -> dict[str, str]:
+    """A guarantee as texts: its kind, how it is written, and its exact numbers.
+
+    >>> from cloister.privacy import PureDP
+    >>> guarantee_as_data(PureDP("0.1"))
+    {'kind': 'PureDP', 'text': 'ε = 0.1', 'epsilon': '0.1'}
+    """
+    from cloister.session.releases.stored_kinds import BY_FIELDS
+
+    form = BY_FIELDS[type(guarantee)]
+    numbers = {name: text_of(amount) for name, amount in form.told(guarantee).items()}
+    return {"kind": form.name, "text": str(guarantee), **numbers}
+
+
+def _number(margin: Any) -> float | None:
+    return float(margin) if math.isfinite(margin) else None

@@ -9,7 +9,6 @@ works it out, with its margin.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
@@ -134,12 +133,3 @@ def ratio(above: str, below: str) -> Operation:
     '(sum_pay / sum_hours)'
     """
     return Operation("divide", (Named(above), Named(below)))
-
-
-def all_names(expressions: Sequence[Arithmetic]) -> tuple[str, ...]:
-    """The statistics that several expressions stand on, each once.
-
-    >>> all_names([ratio("a", "b"), Named("a")])
-    ('a', 'b')
-    """
-    return tuple(dict.fromkeys(name for expression in expressions for name in expression.names()))

@@ -90,7 +90,9 @@ class Frame:
         [3]
         """
         pandas = _need("pandas")
-        return pandas.DataFrame({name: _plain(series) for name, series in self.columns.items()})
+        return pandas.DataFrame(
+            {name: series.tolist() if series.values.dtype == object else series.values for name, series in self.columns.items()}
+        )
 
     def to_polars(self) -> Any:
         """A polars DataFrame.
@@ -190,10 +192,6 @@ def _cell(value: object) -> str:
     if value is None:
         return "NULL"
     return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _plain(series: Series) -> Any:
-    return series.tolist() if series.values.dtype == object else series.values
 
 
 def _for_arro3(series: Series) -> list[Any]:

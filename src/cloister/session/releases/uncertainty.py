@@ -259,15 +259,11 @@ def _of_one(noise: Planned, confidence: float) -> float:
 
 def _parts(noise: Noise) -> list[tuple[bool, float, float]]:
     """The independent noises that it is the sum of: whether each is Gaussian, its scale, and how many of it there are."""
-    parts = noise.parts if isinstance(noise, SummedNoise) else ((_law(noise), 1),)
+    parts = noise.parts if isinstance(noise, SummedNoise) else ((noise.noise if isinstance(noise, Zoom) else noise, 1),)
     return [
         (isinstance(law, DiscreteGaussian), float(law.scale), number if isinstance(number, int) else float(number))
         for law, number in parts
     ]
-
-
-def _law(noise: Planned) -> DiscreteLaplace | DiscreteGaussian:
-    return noise.noise if isinstance(noise, Zoom) else noise
 
 
 def _continuous(kinds: tuple[Kind, ...], confidence: float) -> float | None:

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
@@ -27,13 +28,35 @@ from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.planning.abilities import check_rows
 from cloister.session.state.prepared_cache import PreparedCache, close_all
-from cloister.session.state.row_access import RowAccess
-from cloister.session.state.source_identities import SourceIdentities
-from cloister.session.state.table_snapshot import Table, TableSnapshot
+from cloister.session.state.table_snapshot import SourceIdentities, Table, TableSnapshot
 from cloister.tables import Prepared, PrivateTable, Workspace
 
 _BEGUN: ContextVar[Mapping[TableRegistry, TableSnapshot]] = ContextVar("cloister snapshots", default=MappingProxyType({}))
 """The tables that the question which is asked here began with, by registry."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowAccess:
+    """What is declared of a table, whose budget it is, and its rows: for the marked door. What is made of them and leaves has no
+    guarantee.
+
+    Whoever opens it answers for it: that the owner asks, that what is worked out on the rows is `sealed`, and that the ledger is
+    told (`note_not_private`) before anything leaves.
+
+    >>> from cloister.session.examples import small_door
+    >>> with small_door() as door:
+    ...     access = door.row_access("people")
+    ...     access.population, access.prepare().declaration is access.declaration
+    ('people', True)
+    """
+
+    declaration: PrivateTable
+    population: str
+    version: str
+    secret: str = field(repr=False)
+    """Of this table in this ledger; it leaves for nobody."""
+    prepare: Callable[[], Prepared] = field(repr=False)
+    """The prepared rows, made when they are first needed; refused where they come from elsewhere by now."""
 
 
 class TableRegistry:

@@ -22,7 +22,8 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from weakref import WeakSet
+from typing import Any
+from weakref import WeakSet, ref
 
 from cloister.errors import InvalidParameter, UnknownTable, UnsupportedQuery, nearest
 from cloister.ledger import Ledger
@@ -34,7 +35,6 @@ from cloister.session.questions.question import Question
 from cloister.session.questions.spend import measure_of
 from cloister.session.state.lineage import Marks, SharedRows, marks_of, one_population
 from cloister.session.state.prepared_cache import PreparedCache
-from cloister.session.state.source_identities import SourceIdentities
 from cloister.tables import Answering, Base, Prepared, PrivateTable, PublicTable, Relation
 
 Table = PrivateTable | PublicTable
@@ -383,3 +383,40 @@ def _same_object(one: PrivateTable, other: PrivateTable) -> bool:
         return True
     mine, theirs = getattr(one.source, "origin", None), getattr(other.source, "origin", None)
     return mine is not None and mine is theirs
+
+
+class SourceIdentities:
+    """Whose people a table in memory holds, remembered for as long as the object lives.
+
+    A table that was removed and comes again under another name is the same people still, and keeps what they have spent (promise
+    6). Files and database tables are known again by the ledger; an object in memory by being the same object. It is held weakly,
+    since nothing that remembers may keep rows; a plain dictionary cannot be held so, and is known by its `PrivateTable` alone.
+
+    >>> class Frame:
+    ...     pass
+    >>> frame, kin = Frame(), SourceIdentities()
+    >>> kin.note(frame, "patients")
+    >>> kin.population(frame), kin.population(Frame())
+    ('patients', None)
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[ref[Any], str]] = {}
+
+    def note(self, given: Any, population: str) -> None:
+        """Remember an object, if it can be held weakly."""
+        key, known = id(given), self._known
+
+        def forget(gone: ref[Any]) -> None:
+            if known.get(key, (None, ""))[0] is gone:
+                del known[key]
+
+        try:
+            known[key] = ref(given, forget), population
+        except TypeError:  # a dictionary, a list
+            return
+
+    def population(self, given: Any) -> str | None:
+        """What is remembered of an object."""
+        held, population = self._known.get(id(given), (None, None))
+        return population if held is not None and held() is given else None

@@ -263,12 +263,3 @@ def alike(sizes: Sequence[int], wanted: Collection[Marginal]) -> dict[Marginal, 
     {(): 1.0, (0, 1): 0.1}
     """
     return {axes: 1 / cells(sizes, axes) for axes in dict.fromkeys(wanted)}
-
-
-def even_shares(wanted: Collection[Marginal]) -> dict[Marginal, Fraction]:
-    """What would be spent on each if they were asked one by one.
-
-    >>> even_shares([(), (0,)])
-    {(): Fraction(1, 2), (0,): Fraction(1, 2)}
-    """
-    return {axes: Fraction(1, len(set(wanted))) for axes in dict.fromkeys(wanted)}

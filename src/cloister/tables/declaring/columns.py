@@ -384,6 +384,23 @@ class Text(Domain):
         return {"kind": "text", "nullable": self.nullable}
 
 
+@dataclass(frozen=True, slots=True)
+class Identifier(Text):
+    """The name of a row, a visit or a device: whole numbers or text. Another table's `through=` may refer to it.
+
+    It can be joined on and counted, and its values are private. Its codes are texts, written as the names of units are
+    (`preparation.py`): 4, 4.0 and "4" are one name, whatever the type of the column that holds it. So it is a text in every other
+    respect: as a released key it needs a noisy threshold.
+
+    >>> Identifier().describe()
+    {'kind': 'identifier', 'nullable': False}
+    """
+
+    def describe(self) -> dict[str, Any]:
+        """Kind and NULL handling."""
+        return {"kind": "identifier", "nullable": self.nullable}
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Date(Domain):
     """A day within [low, high], given as ISO text or `datetime.date`. A time of day is cut off; a time zone is first turned to

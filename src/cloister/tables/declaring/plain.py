@@ -12,8 +12,7 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.privacy.rational import exact
-from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Real, Text
-from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Identifier, Integer, Real, Text
 from cloister.tables.declaring.moments import Moment
 from cloister.tables.declaring.places import Place
 from cloister.tables.declaring.regions import PARTS, geojson_of, regions_kept

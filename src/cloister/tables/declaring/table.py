@@ -13,9 +13,8 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn, undeclared
 from cloister.printable import LONGEST_NAME, LONGEST_VALUE, is_printable, is_text, shown
-from cloister.tables.declaring.columns import Category, Domain
+from cloister.tables.declaring.columns import Category, Domain, Identifier
 from cloister.tables.declaring.during import DATED, During
-from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.declaring.places import Place
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.sourcing.source_factory import recognise
@@ -307,7 +306,8 @@ def check_printable(columns: object, **names: object) -> None:
                 instead=f"rename the column in the source: {shown(name[:LONGEST_NAME])}" if name.strip() else '"age"',
             )
         options = domain.options if isinstance(domain, Category) else ()
-        wrong = next((each for each in options if isinstance(each, str) and not _is_value(each)), None)
+        texts = [each for each in options if isinstance(each, str)]
+        wrong = next((each for each in texts if len(each) > LONGEST_VALUE or not is_printable(each, lines=True)), None)
         if wrong is not None:
             raise InvalidDeclaration(
                 f"The categories of {name!r} are invalid",
@@ -321,10 +321,6 @@ def check_printable(columns: object, **names: object) -> None:
                 why=f"a name has 1 to {LONGEST_NAME} characters, all of them printable",
                 instead=f'{title}="patients"',
             )
-
-
-def _is_value(option: str) -> bool:
-    return len(option) <= LONGEST_VALUE and is_printable(option, lines=True)
 
 
 def _check_columns(columns: Mapping[str, Domain], source: Source) -> None:

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cloister.tables.declaring.columns import Domain, Text
-from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.columns import Domain, Identifier, Text
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import DENSE_BITS, RELATION, CompiledQuery, Layout
 from cloister.tables.engines.connection import connected

@@ -261,10 +261,7 @@ class DateShift(Scalar):
             first, last = _movable(months)
         low, high = max(x.low, first), min(x.high, last)
         if low > high:
-            raise UnsupportedQuery(
-                "A shift is not supported", why="every day would leave the years 1 to 9999", instead="fewer of them"
-            )
-
+            raise _gone()
         cut = low > x.low or high < x.high
 
         def build(scope: Scope) -> Any:

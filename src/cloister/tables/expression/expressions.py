@@ -169,8 +169,18 @@ class Compare(Expression):
         return _two_literals(scope, op, left, right)
 
 
+class _OfColumn(Expression):
+    """What is said of one column alone."""
+
+    column: Column
+
+    def columns(self) -> frozenset[str]:
+        """The column."""
+        return self.column.columns()
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class In(Expression):
+class In(_OfColumn):
     """`column IN (values)`. A NULL among the values makes every other row NULL, as in SQL."""
 
     column: Column
@@ -181,10 +191,6 @@ class In(Expression):
         object.__setattr__(self, "values", tuple(value.value if isinstance(value, Literal) else value for value in values))
         if not self.values:
             raise UnsupportedQuery("An IN is not supported", why="its list is empty", instead="age IN (40, 41)")
-
-    def columns(self) -> frozenset[str]:
-        """The column."""
-        return self.column.columns()
 
     def describe(self) -> Any:
         """The column and the sorted list without repetitions."""
@@ -207,7 +213,7 @@ class In(Expression):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Between(Expression):
+class Between(_OfColumn):
     """`column BETWEEN low AND high`, both ends included."""
 
     column: Column
@@ -222,10 +228,6 @@ class Between(Expression):
     def _both(self) -> And:
         return And(Compare(">=", self.column, self.low), Compare("<=", self.column, self.high))
 
-    def columns(self) -> frozenset[str]:
-        """The column."""
-        return self.column.columns()
-
     def describe(self) -> Any:
         """The same as the two comparisons joined by AND."""
         return self._both().describe()
@@ -236,17 +238,13 @@ class Between(Expression):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class IsNull(Expression):
+class IsNull(_OfColumn):
     """`column IS NULL`: also true where preparation found no value of the declared kind."""
 
     column: Column
 
     def __init__(self, column: Column | str) -> None:
         object.__setattr__(self, "column", column if isinstance(column, Column) else Column(column))
-
-    def columns(self) -> frozenset[str]:
-        """The column."""
-        return self.column.columns()
 
     def describe(self) -> Any:
         """`["null", name]`."""
@@ -258,7 +256,7 @@ class IsNull(Expression):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Like(Expression):
+class Like(_OfColumn):
     """`column LIKE pattern` for text: % stands for any text, _ for one character; nothing else is special, case counts.
 
     Matching takes time in proportion to the product of the lengths of text and pattern at most: a pattern that sends an engine
@@ -280,10 +278,6 @@ class Like(Expression):
             raise UnsupportedQuery(
                 "LIKE is not supported", why=f"its pattern is longer than {_LONGEST_PATTERN} characters", instead="LIKE 'A%'"
             )
-
-    def columns(self) -> frozenset[str]:
-        """The column."""
-        return self.column.columns()
 
     def describe(self) -> Any:
         """`["like", name, pattern]`."""

@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
-from cloister.tables.declaring.columns import Domain, Integer, Text
-from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.columns import Domain, Identifier, Integer, Text
 from cloister.tables.engines.compiler import storage
 from cloister.tables.expression.unify import with_nullable
 from cloister.tables.relations.derived import WIDEST, OfOne, Relation, known, needs_unit, unique

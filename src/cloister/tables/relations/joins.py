@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cloister.errors import UnsupportedQuery
-from cloister.tables.declaring.columns import Domain
-from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.columns import Domain, Identifier
 from cloister.tables.expression.names import quoted
 from cloister.tables.expression.unify import recoded, unified, with_nullable
 from cloister.tables.relations.derived import Relation, bounded, known, needs_unit, unique

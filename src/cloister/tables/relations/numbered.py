@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
-from cloister.tables.declaring.columns import Category, Domain, Integer, Text
-from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.columns import Category, Domain, Identifier, Integer, Text
 from cloister.tables.engines.compiler import storage
 from cloister.tables.relations.derived import OfOne, Relation, RowNumber, known, needs_unit, unique
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from cloister.errors import InvalidParameter, UnknownColumn
-from cloister.tables.declaring.columns import Domain, Text
-from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.columns import Domain, Identifier, Text
 from cloister.tables.declaring.table import PublicTable
 from cloister.tables.engines.compiler import storage
 from cloister.tables.expression.unify import NUMERIC

@@ -185,7 +185,8 @@ def relate(relation: Relation, prepared: Mapping[str, Prepared], public: Mapping
             if site is None:
                 raise _apart(home_name, home, each.name, tables[each.name])
             sites[each.name] = site
-            sources[each.name] = _table({**tables[each.name].layout.schema(), **_unit_of(each)}, site)
+            unit = {} if each.unit is None else {"unit": each.unit_type}
+            sources[each.name] = _table({**tables[each.name].layout.schema(), **unit}, site)
         elif isinstance(each, PublicJoined) and ("public", each.codes.digest) not in sites:
             key = ("public", each.codes.digest)
             sites[key] = home.beside_public(each.codes)
@@ -208,10 +209,6 @@ def _weight(prepared: Prepared) -> tuple[bool, bool]:
     """Where the other tables' rows should go: to the one whose files are encrypted, else to the one that is kept in a file."""
     source = prepared.declaration.source
     return source.is_encrypted, source.is_large
-
-
-def _unit_of(base: Base) -> dict[str, str]:
-    return {} if base.unit is None else {"unit": base.unit_type}
 
 
 def _table(schema: Mapping[str, str], site: Site) -> Any:

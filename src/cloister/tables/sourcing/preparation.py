@@ -14,9 +14,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from cloister.tables.declaring.columns import Category, Domain, Integer, Real, Text
+from cloister.tables.declaring.columns import Category, Domain, Identifier, Integer, Real, Text
 from cloister.tables.declaring.during import During
-from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.declaring.moments import DAY, Moment
 from cloister.tables.declaring.places import Place
 from cloister.tables.declaring.regions import PARTS

@@ -15,7 +15,6 @@ from cloister.anonymize.encoded import one_writing
 from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 
 def check_eligible(counts: npt.ArrayLike, ell: int, values: Sequence[Any]) -> None:
@@ -147,9 +146,8 @@ class Anatomy:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True) -> Anatomized:
         """The two tables."""
-        source = random or default_random()
-        columns, quasi = Columns.leaving(frame, source, shuffle=shuffle, keep_index=False), names_of(self.quasi)
-        columns.check([*quasi, self.sensitive])
+        quasi = names_of(self.quasi)
+        columns, _, source = Columns.leaving(frame, (*quasi, self.sensitive), random, shuffle=shuffle, keep_index=False)
         if self.missing == "refuse":
             columns.refuse_missing(self.sensitive, 'missing="value" (a value of its own)')
         coded = columns.coded(self.sensitive, told=True)
@@ -181,14 +179,8 @@ def largest_share(quasi: Any, sensitive: Any, *, group: str = "group", count: st
     people, held = Columns.of(quasi), Columns.of(sensitive)
     if not held.rows:
         return Fraction(0)
-    ids, places = np.unique(np.concatenate([people.numbers(group), held.numbers(group)]), return_inverse=True)
-    sizes = np.bincount(places[: people.rows], minlength=len(ids))
     numbers = held.numbers(count)
-    of_values = places[people.rows :]
-    if not np.array_equal(sizes, np.bincount(of_values, numbers, minlength=len(ids))):
-        raise InvalidParameter(
-            "The two tables are invalid", why="their groups differ in size", instead="both tables of one apply()"
-        )
+    _, of_values, sizes = groups_of_both(people, held, group, numbers)
     value = np.zeros(held.rows, dtype=np.int64)
     for name in {*held.names} - {group, count}:
         coded = held.coded(name, told=True)
@@ -197,3 +189,17 @@ def largest_share(quasi: Any, sensitive: Any, *, group: str = "group", count: st
     totals, whole = np.bincount(pair, numbers), sizes[pairs // (value.max() + 1)]
     worst = int((totals / whole).argmax())
     return Fraction(int(totals[worst]), int(whole[worst]))
+
+
+def groups_of_both(
+    people: Columns, held: Columns, group: str, numbers: npt.NDArray[np.float64]
+) -> tuple[Integers, Integers, Integers]:
+    """The place of the group of each row of either table, and the size of each group, which both must say."""
+    ids, places = np.unique(np.concatenate([people.numbers(group), held.numbers(group)]), return_inverse=True)
+    of_people, of_values = places[: people.rows], places[people.rows :]
+    sizes = np.bincount(of_people, minlength=len(ids))
+    if not np.array_equal(sizes, np.bincount(of_values, numbers, minlength=len(ids))):
+        raise InvalidParameter(
+            "The two tables are invalid", why="their groups differ in size", instead="both tables of one apply()"
+        )
+    return of_people, of_values, sizes

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.anonymize.perturbing.anatomy.anatomy import groups_of_both
 from cloister.anonymize.perturbing.columns import Columns
 from cloister.errors import InvalidParameter
 from cloister.noise.mechanism import check_confidence
@@ -99,16 +100,11 @@ def estimate_count(
     wanted = list(values)
     asked = np.array([value in wanted for value in coded.values], dtype=np.bool_)[coded.codes]
     numbers = held.numbers(count)
-    ids, places = np.unique(np.concatenate([people.numbers(group), held.numbers(group)]), return_inverse=True)
-    of_people, of_values = places[: people.rows], places[people.rows :]
-    size = np.bincount(of_people, minlength=len(ids)).astype(np.float64)
-    if not np.array_equal(size, np.bincount(of_values, numbers, minlength=len(ids))):
-        raise InvalidParameter(
-            "The two tables are invalid", why="their groups differ in size", instead="both tables of one apply()"
-        )
-    a = np.bincount(of_people[mask], minlength=len(ids)).astype(np.float64)
-    b = np.bincount(of_values[asked], numbers[asked], minlength=len(ids)).astype(np.float64)
-    spread = a * b * (size - a) * (size - b) / (size**2 * np.maximum(size - 1, 1)) if len(ids) else a
+    of_people, of_values, sizes = groups_of_both(people, held, group, numbers)
+    size = sizes.astype(np.float64)
+    a = np.bincount(of_people[mask], minlength=len(size)).astype(np.float64)
+    b = np.bincount(of_values[asked], numbers[asked], minlength=len(size)).astype(np.float64)
+    spread = a * b * (size - a) * (size - b) / (size**2 * np.maximum(size - 1, 1)) if len(size) else a
     return CountEstimate(
         law=_law(size, a, b),
         value=float((a * b / np.maximum(size, 1)).sum()),

@@ -17,14 +17,12 @@ import numpy.typing as npt
 
 from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import EncodedColumn
-from cloister.anonymize.perturbing.columns import Columns, names_of
-from cloister.anonymize.perturbing.microaggregation.blocks import blocked_mdav
-from cloister.anonymize.perturbing.microaggregation.mdav import mdav, vmdav
+from cloister.anonymize.perturbing.columns import Columns
+from cloister.anonymize.perturbing.microaggregation.mdav import blocked_mdav, mdav, vmdav
 from cloister.anonymize.perturbing.microaggregation.replacing import REPLACEMENTS, information_loss, means, medians, modes
 from cloister.anonymize.perturbing.microaggregation.univariate import best_groups
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 _MOST_NAMES = 256
 
@@ -182,9 +180,7 @@ class Microaggregation:
         self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False
     ) -> Microaggregated:
         """The table with the named columns replaced: pandas, polars, Arrow or a dict of lists, as it came."""
-        source = random or default_random()
-        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
-        columns.check(names)
+        columns, names, _ = Columns.leaving(frame, self.columns, random, shuffle=shuffle, keep_index=keep_index)
         for option in (self.orders, self.weights, self.replace if isinstance(self.replace, Mapping) else {}):
             if option:
                 columns.check(list(option), "named")

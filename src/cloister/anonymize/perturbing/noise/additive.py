@@ -14,7 +14,6 @@ from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.anonymize.perturbing.noise.laws import NoiseLaw, normals
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.noise.random import default_random
 
 Floats = npt.NDArray[np.float64]
 
@@ -91,9 +90,7 @@ class AdditiveNoise:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Noised:
         """The table with noised columns, in the kind of frame that came in."""
-        source = random or default_random()
-        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
-        columns.check(names)
+        columns, names, source = Columns.leaving(frame, self.columns, random, shuffle=shuffle, keep_index=keep_index)
         there = np.column_stack([columns.without_missing(name, self.missing) for name in names])
         values = np.column_stack([columns.numbers(name) for name in names])
         if self.kind == "independent":
@@ -195,9 +192,7 @@ class MultiplicativeNoise:
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Noised:
         """The table with the columns multiplied, in the kind of frame that came in."""
-        source = random or default_random()
-        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
-        columns.check(names)
+        columns, names, source = Columns.leaving(frame, self.columns, random, shuffle=shuffle, keep_index=keep_index)
         law = NoiseLaw(scale=float(self.scale), mean=-(float(self.scale) ** 2) / 2)
         fresh = {}
         for name in names:
