@@ -102,7 +102,8 @@ def is_text(given: object, most: int = LONGEST_NAME, *, lines: bool = False) -> 
     """
     if not isinstance(given, str):
         return False
-    return _KEPT.get() or (len(given) <= most and not _BLANK.fullmatch(given) and is_printable(given, lines=lines))
+    strange = _ON_LINES if lines else UNPRINTABLE
+    return _KEPT.get() or (len(given) <= most and not _BLANK.fullmatch(given) and strange.search(given) is None)
 
 
 def shown(text: str, *, lines: bool = False) -> str:

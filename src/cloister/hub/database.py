@@ -230,6 +230,8 @@ class Database:
     def __init__(self, address: str) -> None:
         self.address = address
         self.engine: Engine = _engine(address)
+        self.is_postgres = self.engine.dialect.name == "postgresql"
+        """Whether several hub processes may share it."""
         self.sessions = sessionmaker(self.engine, expire_on_commit=False)
         of_one_moment = self.engine.execution_options(isolation_level="REPEATABLE READ") if self.is_postgres else self.engine
         self._readers = sessionmaker(of_one_moment, class_=Reader, expire_on_commit=False, info={OF_ONE_MOMENT: True})
@@ -243,11 +245,6 @@ class Database:
         self._looking: list[Connection] = []
         """Connections that nobody looks through just now, without a transaction: to fetch one from the pool and to give it back
         takes longer than a short look."""
-
-    @property
-    def is_postgres(self) -> bool:
-        """Whether several hub processes may share it."""
-        return self.engine.dialect.name == "postgresql"
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Session]:
@@ -326,19 +323,6 @@ class Database:
         with answering(), self.engine.connect() as connection:
             yield connection
 
-    def _free(self) -> Connection:
-        """A connection that nobody looks through."""
-        try:
-            return self._looking.pop()
-        except IndexError:
-            return self.engine.connect()
-
-    def _freed(self, connection: Connection) -> None:
-        if not connection.in_transaction() and len(self._looking) < _SQLITE_CONNECTIONS:
-            self._looking.append(connection)
-        else:
-            connection.close()
-
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
         """SQLite has one writer, and lets others look again after ever longer pauses; threads of one process wait for a lock
@@ -377,17 +361,22 @@ class _Look:
         self._database = database
 
     def __enter__(self) -> Connection:
-        with answering():
-            self._connection = self._database._free()
+        try:
+            self._connection = self._database._looking.pop()
+        except IndexError:
+            with answering():
+                self._connection = self._database.engine.connect()
         return self._connection
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is None:
-            self._database._freed(self._connection)
+        looking = self._database._looking
+        if error is None and not self._connection.in_transaction() and len(looking) < _SQLITE_CONNECTIONS:
+            looking.append(self._connection)
             return
         self._connection.close()
-        with answering():
-            raise error
+        if error is not None:
+            with answering():
+                raise error
 
 
 def sqlite_address(path: Path) -> str:

@@ -111,8 +111,7 @@ class Middleware:
             scope, send = {**scope, "method": "GET"}, _bodiless(send)
         request = Request(scope, receive)
         state = scope.setdefault("state", {})
-        state["address"] = self._address(request)
-        state["forwarded"] = self._forwarded(request)
+        state["address"], state["forwarded"] = self._address(request)
         path = scope["path"]
         begun = time.perf_counter()
         send_on = self._with_headers(send, path)
@@ -307,32 +306,25 @@ class Middleware:
 
         return counted
 
-    def _address(self, request: Request) -> str:
-        """The client's address; that of a proxy's client where the proxy is believed. Lines of the header are one list."""
+    def _address(self, request: Request) -> tuple[str, bool]:
+        """The client's address; that of a proxy's client where the proxy is believed. Lines of the header are one list. And
+        whether somebody passed the request on who is none of the proxies that are believed: it may come from anywhere."""
         peer = request.client.host if request.client else ""
         known = _ip(peer)
-        if known is None:
-            return peer
-        if not self._believed(known):
-            return str(known)
+        if known is None or not self._believed(known):
+            passed_on = not _FORWARDING.isdisjoint([name for name, _ in request.scope["headers"]])
+            return (peer if known is None else str(known)), passed_on
         told = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
         for each in reversed([part.strip() for part in told if part.strip()]):
             address = _ip(each)
             if address is None:
-                return str(known)
+                break
             if not self._believed(address):
-                return str(address)
-        return str(known)
+                return str(address), False
+        return str(known), False
 
     def _believed(self, address: _IP) -> bool:
         return any(address in network for network in self._proxies)
-
-    def _forwarded(self, request: Request) -> bool:
-        """Whether somebody passed the request on who is none of the proxies that are believed: it may come from anywhere."""
-        peer = _ip(request.client.host if request.client else "")
-        return (peer is None or not self._believed(peer)) and not _FORWARDING.isdisjoint(
-            [name for name, _ in request.scope["headers"]]
-        )
 
 
 class _Shares:
@@ -376,7 +368,8 @@ class _Shares:
         if not place:
             return
         key, begun = place.pop()
-        if self._crowded(key) and any(not each.done() for each in self._waiting.get(key, ())):
+        waiting = self._waiting.get(key)
+        if waiting and self._crowded(key) and any(not each.done() for each in waiting):
             worked = math.ceil((key[0].time() - begun) / self._tick) * self._tick
             key[0].call_later(min(_RESTS * worked, _LONGEST_REST), self._hand_on, key)
         else:
@@ -384,7 +377,11 @@ class _Shares:
 
     def _crowded(self, key: _Key) -> bool:
         """Whether a person is not alone: somebody else was here just now."""
-        return key[4] and any(who != key[2] and key[0].time() - seen < _JUST_NOW for who, seen in self._last)
+        if key[4]:
+            for who, seen in self._last:
+                if who != key[2] and key[0].time() - seen < _JUST_NOW:
+                    return True
+        return False
 
     def _most(self, key: _Key) -> int:
         return max(1, key[3] // 2) if self._crowded(key) else key[3]
@@ -431,7 +428,7 @@ class _Whole:
 
     def body(self) -> bytes:
         """What has come."""
-        return b"".join(message.get("body", b"") for message in self._messages)
+        return b"".join([message.get("body", b"") for message in self._messages])
 
     async def __call__(self) -> Message:
         """The next message, as it came."""

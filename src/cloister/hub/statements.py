@@ -52,14 +52,14 @@ class Statement:
 
     def rows(self, connection: Connection, values: Mapping[str, Any] | None = None) -> list[Any]:
         """The rows of a question, each with its columns by name."""
-        written = self._for(connection.dialect)
+        written = self._written.get(connection.dialect.name) or self._write(connection.dialect)
         try:
             driver: Any = connection.connection.driver_connection
             found = driver.execute(written.sql, _values(written, values or {})).fetchall()
         except connection.dialect.loaded_dbapi.Error as error:
             raise _told(error, connection) from None
         if not written.out_of:
-            return [written.row(row) for row in found]
+            return list(map(written.row, found))
         rows = []
         for row in found:
             told = list(row)
@@ -70,7 +70,7 @@ class Statement:
 
     def run(self, connection: Connection, *values: Mapping[str, Any]) -> None:
         """A change: once for each of these values."""
-        written: _Written = self._for(connection.dialect)
+        written = self._written.get(connection.dialect.name) or self._write(connection.dialect)
         driver: Any = connection.connection.driver_connection
         try:
             if len(values) == 1:
@@ -80,10 +80,8 @@ class Statement:
         except connection.dialect.loaded_dbapi.Error as error:
             raise _told(error, connection) from None
 
-    def _for(self, dialect: Dialect) -> _Written:
-        written = self._written.get(dialect.name)
-        if written is None:
-            written = self._written[dialect.name] = _write(self._wanted, dialect)
+    def _write(self, dialect: Dialect) -> _Written:
+        written = self._written[dialect.name] = _write(self._wanted, dialect)
         return written
 
 

@@ -624,7 +624,7 @@ def _check_request(costs: Mapping[str, Guarantee], *, who: str, what: str, purpo
 
 def _check_names(populations: Iterable[str] = (), **names: str) -> None:
     """Names and reasons go into lines that people read: text, not empty, printable, of a size to read."""
-    for name, value in (*(("population", each) for each in populations), *names.items()):
+    for name, value in [*[("population", each) for each in populations], *names.items()]:
         if not is_text(value, 1000):
             raise InvalidParameter(
                 f"{name} is invalid", why="it must be printable text of 1 to 1000 characters", instead=f"{name}='…'"

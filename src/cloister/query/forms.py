@@ -148,7 +148,7 @@ class Forms:
         form = form_of(sql)
         if form is None:
             return parse(sql, tables, dialect)
-        key = (form.text, dialect, tuple((name, id(table)) for name, table in tables.items()))
+        key = (form.text, dialect, tuple(zip(tables, map(id, tables.values()), strict=True)))
         with self._lock:
             known = self._known.get(key)
             if known is None:

@@ -106,6 +106,8 @@ class Door:
     def _hold(self, analyst: Analyst, *, owned: bool | None) -> None:
         """`owned` says whether the ledger is closed with this session; None, that the registry is not this session's either."""
         self._analyst, self._owned = analyst, owned
+        self.registry: TableRegistry = analyst.registry
+        """The tables that it shares with others."""
         self._kept = Kept()
         self._seen: Seen | None = None
         self._last_shape: tuple[Seen, Question, Shape] | None = None
@@ -123,11 +125,6 @@ class Door:
     def who(self) -> str:
         """In whose name it asks."""
         return self._analyst.who
-
-    @property
-    def registry(self) -> TableRegistry:
-        """The tables that it shares with others."""
-        return self._analyst.registry
 
     @property
     def ledger(self) -> Ledger:
@@ -367,10 +364,10 @@ class Door:
             release = refined(how, history, who=self.who)
             if within is None or widest_margin(release, confidence) <= within:
                 self._analyst.charge_share(self._analyst.owed(history, spends), how.finer.digest, purpose)
-                return self._tied([release], [question])[0]
+                return self._tied(release, question)
         plan, history = bought(self._analyst, shapes, spends, purpose)
         self._kept.add(shape)
-        return self._tied(assembled(plan, history, who=self.who), [question])[0]
+        return self._tied(assembled(plan, history, who=self.who)[0], question)
 
     @pinned
     def shape_of(self, question: Question) -> Shape:
@@ -405,7 +402,7 @@ class Door:
         plan, history = bought(self._analyst, shapes, self._analyst.spends(shapes, spend), purpose, parts)
         if len(shapes) == 1:
             self._kept.add(shapes[0])
-        return self._tied(assembled(plan, history, who=self.who), questions)
+        return [self._tied(*each) for each in zip(assembled(plan, history, who=self.who), questions, strict=True)]
 
     @pinned
     def workload_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
@@ -415,7 +412,10 @@ class Door:
 
         shapes, workload, together = self._workload(questions)
         plan, history = bought(self._analyst, together, self._analyst.spends(together, spend), purpose, workload.weights)
-        return self._tied(assembled_workload(workload, shapes, plan, history, who=self.who), questions)
+        return [
+            self._tied(*each)
+            for each in zip(assembled_workload(workload, shapes, plan, history, who=self.who), questions, strict=True)
+        ]
 
     @pinned
     def stored(self, question: Question, spend: Spending | None = None, *, purpose: str = "") -> Release | None:
@@ -433,7 +433,7 @@ class Door:
         (None, True, None, 'ε = 0.5')
         """
         found = stored(self._analyst, self._shapes([question]), spend, purpose)
-        return None if found is None else self._tied(assembled(*found, who=self.who), [question])[0]
+        return None if found is None else self._tied(assembled(*found, who=self.who)[0], question)
 
     @pinned
     def given(self, question: Question) -> Release | None:
@@ -449,7 +449,7 @@ class Door:
         (None, True, 'ε = 0.5')
         """
         found = given(self._analyst, self._shape(question))
-        return None if found is None else self._tied(assembled(*found, who=self.who), [question])[0]
+        return None if found is None else self._tied(assembled(*found, who=self.who)[0], question)
 
     @pinned
     def stored_workload(
@@ -460,7 +460,14 @@ class Door:
 
         shapes, workload, together = self._workload(questions)
         found = stored(self._analyst, together, spend, purpose, workload.weights)
-        return None if found is None else self._tied(assembled_workload(workload, shapes, *found, who=self.who), questions)
+        return (
+            None
+            if found is None
+            else [
+                self._tied(*each)
+                for each in zip(assembled_workload(workload, shapes, *found, who=self.who), questions, strict=True)
+            ]
+        )
 
     @pinned
     def explain_workload(self, questions: Sequence[Question], spend: Spending) -> Plan:
@@ -627,12 +634,9 @@ class Door:
                 return how, history
         return None
 
-    def _tied(self, releases: Sequence[Release], questions: Sequence[Question]) -> list[Release]:
-        def tied(release: Release, question: Question) -> Release:
-            version = release.provenance.version
-            return replace(release, buy_bias=lambda spend: self._bias(question, version, spend))
-
-        return [tied(release, question) for release, question in zip(releases, questions, strict=True)]
+    def _tied(self, release: Release, question: Question) -> Release:
+        version = release.provenance.version
+        return replace(release, buy_bias=lambda spend: self._bias(question, version, spend))
 
     @pinned
     def _bias(self, question: Question, version: str, spend: Spending) -> Bias:

@@ -176,11 +176,6 @@ def authorise(
         objects = (*own, *(each for each in parts if each.name not in asked))
         columns = {each.id: touched[each.name] for each in objects}
 
-        def narrowed(rows: Mapping[str, str], narrow: Columns) -> Session:
-            if not rows and not narrow:
-                return first
-            return live.session(db, who, tables=asked, rows=rows, columns=narrow, progress=progress, generation=facts.generation)
-
         terms, words = work.terms, work.words
         priced = priced and bounded(facts, objects)
         decisions = check_together(hub, db, caller, terms.action, objects, terms.context(hub, caller, columns, {}), facts)
@@ -188,7 +183,10 @@ def authorise(
         for _ in range(_ROUNDS):
             _check_parts(parts, decisions, columns, work.words)
             rows, narrow = _reach(own, decisions)
-            session, behind = narrowed(rows, narrow), _in_parts(own, _behind(first, own, rows))
+            session, behind = first, _behind(first, own, rows) if rows else {}
+            if rows or narrow:
+                how: dict[str, Any] = {"rows": rows, "columns": narrow, "progress": progress, "generation": facts.generation}
+                session = live.session(db, who, tables=asked, **how)
             if not priced and not behind:
                 break
             money = money_of(hub, objects, who, _of_all(facts, own, work.costs(session)), words.name) if priced else {}
@@ -252,7 +250,7 @@ def _carried(
     known: tuple[Facts, dict[Any, Policy]] | None = hub.parts.get(_CARRIED)
     if known is None or known[0] is not facts or len(known[1]) >= _MOST_CARRIED:
         known = hub.parts[_CARRIED] = (facts, {})
-    key = tuple((each.id, columns[each.id], versions[each.id], behind.get(each.id)) for each in objects)
+    key = tuple([(each.id, columns[each.id], versions[each.id], behind.get(each.id)) for each in objects])
     policy = known[1].get(key)
     if policy is None:
         policy = known[1][key] = derived(((each, columns[each.id]) for each in objects), versions, behind)
@@ -270,15 +268,6 @@ def _with_parts(facts: Facts, own: Iterable[Object], asked: Columns, words: Word
                 raise AccessDenied(words.denied, why=why, instead="another data set")
             touched[part.name] = touched.get(part.name, frozenset()) | touched[which.name]
     return touched
-
-
-def _in_parts(own: Iterable[Object], behind: Columns) -> dict[str, frozenset[str]]:
-    """The columns that conditions read, of the parts too."""
-    found = dict(behind)
-    for which in own:
-        for each in which.parts if which.id in behind else ():
-            found[each] = found.get(each, frozenset()) | behind[which.id]
-    return found
 
 
 def _of_all(facts: Facts, own: Iterable[Object], costs: Mapping[str, Guarantee]) -> dict[str, Guarantee]:
@@ -307,7 +296,12 @@ def _reach(objects: tuple[Object, ...], decisions: Mapping[str, Decision]) -> tu
     return rows, columns
 
 
-def _behind(session: Session, objects: Iterable[Object], rows: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """The columns that the conditions on rows read, by data set."""
-    found = row_conditions(rows, session.tables) if rows else {}
-    return {each.id: frozenset(found[each.name].columns()) for each in objects if each.name in found}
+def _behind(session: Session, own: Sequence[Object], rows: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """The columns that the conditions on rows read, by data set; of the parts too."""
+    conditions = row_conditions(rows, session.tables)
+    found = {each.id: frozenset(conditions[each.name].columns()) for each in own if each.name in conditions}
+    behind = dict(found)
+    for which in own:
+        for each in which.parts if which.id in found else ():
+            behind[each] = behind.get(each, frozenset()) | found[which.id]
+    return behind

@@ -63,8 +63,11 @@ def money_of(hub: Hub, objects: Sequence[Object], who: str, costs: Mapping[str, 
 
 def bounded(facts: Facts, objects: Iterable[Object]) -> bool:
     """Whether any rule or grant speaks of money."""
-    rules = [grant.rules for each in objects for grant in each.grants]
-    return bool(facts.mandatory) or any(each.share is not None or each.risk is not None for each in rules)
+    for each in objects:
+        for grant in each.grants:
+            if grant.rules.share is not None or grant.rules.risk is not None:
+                return True
+    return bool(facts.mandatory)
 
 
 def bounds_of(

@@ -202,9 +202,9 @@ def _release(
             population=shape.population,
             version=shape.version,
             who=who,
-            when=max(purchase.when for purchase in history.purchases),
-            charges=tuple(purchase.id for purchase in history.purchases),
-            mechanism=tuple(f"{name}: {_words(reading)}" for name, reading in readings.items()),
+            when=max([purchase.when for purchase in history.purchases]),
+            charges=tuple([purchase.id for purchase in history.purchases]),
+            mechanism=tuple([f"{name}: {_words(reading)}" for name, reading in readings.items()]),
             neighbours="unbounded: one unit's rows added or removed",
             marked=any(stored.marked for stored in history.stored),
             repeated=answer.repeated,
@@ -212,26 +212,16 @@ def _release(
         threshold=threshold,
         cells=len(next(iter(readings.values())).values),
         names=_shown(shape, labels),
-        notes=(*notes, *_about_modes(shape, answer.formulas, readings), *_about_extremes(shape, answer.formulas, readings)),
+        notes=(*notes, *_about_chosen(shape, answer.formulas, readings)),
     )
 
 
 def _shown(shape: Shape, labels: Mapping[str, Any]) -> dict[str, str]:
     """All columns, without the statistics that are measured for others alone; empty where none is hidden."""
     hidden = shape.question.hidden
-    names = [*labels, *(formula.name for formula in shape.formulas)]
-    return {name: name for name in names if name not in hidden} if hidden else {}
-
-
-def _about_extremes(shape: Shape, formulas: Sequence[Formula], readings: Mapping[str, Reading]) -> tuple[str, ...]:
-    """What MIN and MAX are: no answer can tell whether one person lies beyond a value."""
-    extremes = [each for each in formulas if isinstance(each, Ordered) and each.share is None]
-    return tuple(
-        f"{each.name} is the value that {math.ceil(each.rank(readings[each.leaves.levels_name].terms)):,} rows reach"
-        " (in a group of fewer than twice as many, its median); the noise hides fewer"
-        for each in extremes
-        if each.name not in shape.question.hidden
-    )
+    if not hidden:
+        return {}
+    return {name: name for name in [*labels, *(formula.name for formula in shape.formulas)] if name not in hidden}
 
 
 def _rounded_down(share: float) -> int:
@@ -239,17 +229,25 @@ def _rounded_down(share: float) -> int:
     return min(int(100 * share), 99)
 
 
-def _about_modes(shape: Shape, formulas: Sequence[Formula], readings: Mapping[str, Reading]) -> tuple[str, ...]:
+def _about_chosen(shape: Shape, formulas: Sequence[Formula], readings: Mapping[str, Reading]) -> list[str]:
+    """How sure the most frequent values are; and what MIN and MAX are: no answer can tell whether one person lies beyond one."""
     where = " in every group" if shape.grid.axes else ""
-    modes = [each for each in formulas if isinstance(each, Frequent) and each.name not in shape.question.hidden]
-    chances = [_rounded_down(float(mode.chances(readings).min(initial=1.0))) for mode in modes]
-    return tuple(
-        f"{mode.name} has no margin; it is right with at least {chance} % confidence{where}"
-        for mode, chance in zip(modes, chances, strict=True)
-    )
+    modes, extremes = [], []
+    for each in formulas:
+        if each.name in shape.question.hidden:
+            continue
+        if isinstance(each, Frequent):
+            chance = _rounded_down(float(each.chances(readings).min(initial=1.0)))
+            modes.append(f"{each.name} has no margin; it is right with at least {chance} % confidence{where}")
+        elif isinstance(each, Ordered) and each.share is None:
+            extremes.append(
+                f"{each.name} is the value that {math.ceil(each.rank(readings[each.leaves.levels_name].terms)):,} rows reach"
+                " (in a group of fewer than twice as many, its median); the noise hides fewer"
+            )
+    return [*modes, *extremes]
 
 
 def _words(reading: Reading) -> str:
     """The noises that lie in a reading: their laws, scales and, where several were combined, weights."""
     several = len(reading.terms) > 1
-    return " + ".join(f"{f'{term.weight:.4g} × ' if several else ''}{in_words(term.noise)}" for term in reading.terms)
+    return " + ".join([f"{f'{term.weight:.4g} × ' if several else ''}{in_words(term.noise)}" for term in reading.terms])

@@ -49,18 +49,20 @@ class History:
     @classmethod
     def of(cls, ledger: Ledger, digest: str, populations: Sequence[str], *, combinable: bool) -> History:
         """What the ledger holds of all rows; of releases that can't be combined, the one that cost most."""
-        read = [(each, from_bytes(each.release)) for each in ledger.find(digest, populations)]
-        read = [(each, release) for each, release in read if not release.without]
-        purchases = [Purchase(id=each.id, who=each.who, when=each.when.timestamp(), costs=each.costs) for each, _ in read]
-        stored = [release for _, release in read]
-        if not combinable and len(read) > 1:
-            best = max(range(len(read)), key=lambda place: sum(amount_of(cost) for cost in purchases[place].costs.values()))
+        purchases, stored = list[Purchase](), list[Stored]()
+        for each in ledger.find(digest, populations):
+            release = from_bytes(each.release)
+            if not release.without:
+                purchases.append(Purchase(id=each.id, who=each.who, when=each.when.timestamp(), costs=each.costs))
+                stored.append(release)
+        if not combinable and len(stored) > 1:
+            best = max(range(len(stored)), key=lambda place: sum(amount_of(cost) for cost in purchases[place].costs.values()))
             purchases, stored = [purchases[best]], [stored[best]]
         return cls(tuple(purchases), tuple(stored), combinable)
 
     def had(self, population: str) -> Fraction:
         """How much was spent on what can be used."""
-        return sum((amount_of(purchase.costs[population]) for purchase in self.purchases), Fraction(0))
+        return sum([amount_of(purchase.costs[population]) for purchase in self.purchases], Fraction(0))
 
     def missing(self, spends: Mapping[str, Spend]) -> dict[str, Spend] | None:
         """What is still to buy in each population; None where all of it was bought."""
@@ -91,15 +93,15 @@ class History:
 
     def paid_by_others(self, who: str) -> dict[str, Guarantee]:
         """What others paid for the releases that are used: their use is charged to this person's share, once."""
-        return _summed(purchase.costs for purchase in self.purchases if purchase.who != who)
+        return _summed([purchase.costs for purchase in self.purchases if purchase.who != who])
 
     def paid_by(self, who: str) -> dict[str, Guarantee]:
         """What somebody paid for the releases that are used."""
-        return _summed(purchase.costs for purchase in self.purchases if purchase.who == who)
+        return _summed([purchase.costs for purchase in self.purchases if purchase.who == who])
 
     def cost(self) -> dict[str, Guarantee]:
         """What all of it cost, by population."""
-        return _summed(purchase.costs for purchase in self.purchases)
+        return _summed([purchase.costs for purchase in self.purchases])
 
 
 def _summed(costs: Iterable[Mapping[str, Guarantee]]) -> dict[str, Guarantee]:

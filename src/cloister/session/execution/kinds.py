@@ -24,6 +24,8 @@ def as_bought(shapes: Sequence[Shape], history: History, *, margins: bool = Fals
 
 def of_one_kind(shapes: Sequence[Shape], history: History) -> History:
     """The purchases that can be combined with the first."""
+    if len(history.stored) < 2:
+        return history
     kinds = [_kind(shapes, stored) for stored in history.stored]
     return history.only([kind == kinds[0] for kind in kinds])
 

@@ -108,12 +108,12 @@ class Grid:
 
     axes: tuple[Axis, ...]
 
-    @property
+    @cached_property
     def declared(self) -> bool:
         """Whether all groups are known in advance."""
         return all(axis.size is not None for axis in self.axes)
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """How many groups are measured; of undeclared keys, 1."""
         return math.prod(1 if axis.size is None else axis.size for axis in self.axes)

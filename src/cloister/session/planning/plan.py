@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -114,15 +115,16 @@ class Plan:
         """Equal for the same questions, whatever is spent on them."""
         return digest_of([part.shape for part in self.parts])
 
-    @property
+    @cached_property
     def time_limit(self) -> float:
         """How many seconds the engine may work: from public facts alone."""
-        return sum(
-            limit_of(1 + sum(block.leaves is not None for block in part.shape.blocks), part.shape.declaration.size)
-            for part in self.parts
-        )
+        seconds = 0.0
+        for part in self.parts:
+            hierarchies = sum([block.leaves is not None for block in part.shape.blocks])
+            seconds += limit_of(1 + hierarchies, part.shape.declaration.size)
+        return seconds
 
-    @property
+    @cached_property
     def repeated(self) -> bool:
         """Whether it was all bought before."""
         return all(part.repeated for part in self.parts)

@@ -141,7 +141,10 @@ def check_numbers(shapes: Sequence[Shape]) -> None:
 
 def populations_of(shapes: Sequence[Shape]) -> list[str]:
     """All that questions of these shapes are charged to, each once."""
-    return list(dict.fromkeys(name for shape in shapes for name in (shape.population, *shape.also)))
+    found: dict[str, None] = {}
+    for shape in shapes:
+        found |= dict.fromkeys((shape.population, *shape.also))
+    return list(found)
 
 
 def digest_of(shapes: Sequence[Shape]) -> str:

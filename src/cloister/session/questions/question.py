@@ -333,7 +333,7 @@ class Question:
                     )
             known.append(statistic.name)
         strange = [name for name in self.hidden if name not in known]
-        if strange or all(name in self.hidden for name in known):
+        if strange or set(known) <= set(self.hidden):
             raise InvalidParameter(
                 f"hidden={self.hidden!r} is invalid",
                 why=f"{strange[0]!r} is not a statistic of the question" if strange else "nothing would be left to show",

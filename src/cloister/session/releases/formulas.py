@@ -125,7 +125,7 @@ class Linear(Formula):
     @property
     def raws(self) -> tuple[str, ...]:
         """What it is made of."""
-        return tuple(name for name, _ in self.coefficients)
+        return tuple([name for name, _ in self.coefficients])
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -142,8 +142,10 @@ class Linear(Formula):
 
     def terms(self, readings: Mapping[str, Reading]) -> Terms:
         """The noises in every cell."""
-        found = tuple(term for name, coefficient in self.coefficients for term in scaled(readings[name].terms, coefficient))
-        return tuple(term for term in found if term.weight) or found[:1]
+        found: list[Term] = []
+        for name, coefficient in self.coefficients:
+            found += scaled(readings[name].terms, coefficient)
+        return tuple([term for term in found if term.weight] or found[:1])
 
     def series(self, readings: Mapping[str, Reading]) -> Series:
         """The released column."""
@@ -159,7 +161,7 @@ class Linear(Formula):
     def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
         """The half-width of the interval: the same in every cell, but where the counts themselves decided what is shown."""
         width = half_width(self.terms(readings), confidence, self.kind == "integer")
-        found = np.full(len(readings[self.raws[0]].values), width)
+        found = np.full(len(readings[self.coefficients[0][0]].values), width)
         for name, coefficient in self.coefficients:
             reading = readings[name]
             if isinstance(reading, Chosen):

@@ -108,7 +108,7 @@ class Release:
         check_confidence(confidence)
         each = confidence
         if joint:
-            columns = max(sum(self._formula(source) is not None for source in self._names().values()), 1)
+            columns = max(len(self.statistics()), 1)
             each = 1 - (1 - confidence) / (columns * max(self.cells, 1))
         return Frame({out: self._margin(source, each) for out, source in self._names().items()})
 
@@ -245,12 +245,12 @@ class Release:
 
     def bounds(self, name: str) -> tuple[float, float]:
         """Between which a statistic must lie: the bounds of its column for a mean, 0 and more for a count, any for a sum."""
-        formula = self._formula(self._names().get(name, name))
+        formula = self._measured.get(self._names().get(name, name))
         return (-math.inf, math.inf) if formula is None else formula.bounds
 
     def statistics(self) -> list[str]:
         """The output columns that are measured, not keys."""
-        return [out for out, source in self._names().items() if self._formula(source) is not None]
+        return [out for out, source in self._names().items() if source in self._measured]
 
     def __repr__(self) -> str:
         return f"{self.text()}\n{self._footer()}"
@@ -313,15 +313,16 @@ class Release:
     def _names(self) -> Mapping[str, str]:
         return self.names or {name: name for name in [*self.groups, *(formula.name for formula in self.formulas)]}
 
-    def _formula(self, name: str) -> Formula | None:
-        return {formula.name: formula for formula in self.formulas}.get(name)
+    @cached_property
+    def _measured(self) -> dict[str, Formula]:
+        return {formula.name: formula for formula in self.formulas}
 
     def _series(self, name: str) -> Series:
-        formula = self._formula(name)
+        formula = self._measured.get(name)
         return self.groups[name] if formula is None else formula.series(self._known())
 
     def _margin(self, name: str, confidence: float) -> Series:
-        formula = self._formula(name)
+        formula = self._measured.get(name)
         if formula is None:
             return self.groups[name]
         if (name, confidence) not in self._widths:

@@ -99,7 +99,7 @@ def in_words(noise: Noise) -> str:
 
 def scaled(terms: Terms, factor: float) -> Terms:
     """The noises of `factor` times the value."""
-    return tuple(Term(term.weight * factor, term.noise) for term in terms)
+    return tuple([Term(term.weight * factor, term.noise) for term in terms])
 
 
 def variance(terms: Terms) -> float:

@@ -19,7 +19,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
@@ -179,20 +179,29 @@ def _text(value: Any) -> str:
     return _dumped(_written(value)) if way is None else way(value)
 
 
+def _texts(values: Iterable[Any]) -> list[str]:
+    texts = []
+    for each in values:
+        way = _QUICK.get(type(each))
+        texts.append(_dumped(_written(each)) if way is None else way(each))
+    return texts
+
+
 def _listed(values: tuple[Any, ...]) -> str:
-    return f"[{','.join([_text(each) for each in values])}]"
+    return f"[{','.join(_texts(values))}]"
 
 
 def _frozen(value: Any) -> str:
     """One of our dataclasses, of plain values."""
     form = BY_FIELDS[type(value)]
-    parts = [f',"{name}":{_text(part)}' for name, part in sorted(form.told(value).items())]
-    return f'{{"$":"{form.name}"{"".join(parts)}}}'
+    names, parts = zip(*sorted(form.told(value).items()), strict=True)
+    told = "".join([f',"{name}":{part}' for name, part in zip(names, _texts(parts), strict=True)])
+    return f'{{"$":"{form.name}"{told}}}'
 
 
 _QUICK: dict[type, Callable[[Any], str]] = {
-    type(None): lambda _: "null",
-    bool: lambda value: "true" if value else "false",
+    type(None): {None: "null"}.__getitem__,
+    bool: {True: "true", False: "false"}.__getitem__,
     int: str,
     str: quoted,
     tuple: _listed,
@@ -219,8 +228,8 @@ def _shared(value: Any) -> str:
     return text
 
 
-def _mapped(values: Mapping[str, Any], way: Callable[[Any], str]) -> str:
-    rows = ",".join([f"[{quoted(str(name))},{way(value)}]" for name, value in values.items()])
+def _mapped(values: Mapping[str, Any], texts: Iterable[str]) -> str:
+    rows = ",".join([f"[{quoted(str(name))},{text}]" for name, text in zip(values, texts, strict=True)])
     return f'{{"$":"map","v":[{rows}]}}'
 
 
@@ -240,10 +249,10 @@ _SORTED = sorted(RELEASE.pairs)
 _PARTS: dict[str, Callable[[Any], str]] = {
     "cost": _shared,
     "formulas": _shared,
-    "groups": lambda groups: _mapped(groups, _text),
-    "names": lambda names: _mapped(names, _text),
-    "readings": lambda readings: _mapped(readings, _reading_text),
-    "spent_by": lambda costs: _mapped(costs, _shared),
+    "groups": lambda groups: _mapped(groups, _texts(groups.values())),
+    "names": lambda names: _mapped(names, _texts(names.values())),
+    "readings": lambda readings: _mapped(readings, map(_reading_text, readings.values())),
+    "spent_by": lambda costs: _mapped(costs, map(_shared, costs.values())),
 }
 """What is written otherwise than as a whole: the same text, sooner."""
 

@@ -121,7 +121,8 @@ class PreparedCache:
             for rows in resting:
                 with suppress(CloisterError):
                     rows.rest()
-            close_all(closing)
+            if closing:
+                close_all(closing)
 
     def without(self, used: Collection[Entry]) -> list[Prepared]:
         """Forget all that no entry in use stands for; the rows that are to be closed."""

@@ -99,7 +99,8 @@ class TableRegistry:
                 if not self._asking[snapshot]:
                     del self._asking[snapshot]
                 closing = [] if snapshot is self._now else self._unused()
-            close_all(closing)
+            if closing:
+                close_all(closing)
 
     def open(self, budget: Guarantee | Mapping[str, Guarantee] | None, *, who: str) -> None:
         """Open the populations of all tables."""
@@ -174,9 +175,7 @@ def with_columns(table: PrivateTable, columns: Sequence[str]) -> PrivateTable:
 class HasTables(Protocol):
     """Something that holds a registry."""
 
-    @property
-    def registry(self) -> TableRegistry:
-        """The registry."""
+    registry: TableRegistry
 
 
 Holder = TypeVar("Holder", bound=HasTables)

@@ -54,7 +54,8 @@ def decide(who: Who, what: str, which: Object | None, context: Context, mandator
     if which is None:
         return coarse
     decision = coarse if action.by == "role" else _by_owner(who, action, which, context)
-    return _within(decision, which, closed) if decision.allowed and action.data else decision
+    bound = decision.allowed and action.data and (closed or which.policies)
+    return _within(decision, which, closed) if bound else decision
 
 
 def may(who: Who, what: str) -> Decision:
@@ -105,11 +106,12 @@ def decide_together(
     ('no-grant', 'no-grant')
     """
     found: dict[str, Decision] = {}
+    refused: Decision | None = None
     for each in objects:
         beside = tuple(other for other in objects if other.id != each.id)
         given = context if beside == context.together else replace(context, together=beside)
-        found[each.id] = decide(who, what, each, given, mandatory)
-    refused = next((each for each in found.values() if not each.allowed), None)
+        decision = found[each.id] = decide(who, what, each, given, mandatory)
+        refused = decision if refused is None and not decision.allowed else refused
     return found if refused is None else {name: refused if each.allowed else each for name, each in found.items()}
 
 
@@ -164,7 +166,7 @@ def _by_owner(who: Who, action: Action, which: Object, context: Context) -> Deci
     if not action.overseers.isdisjoint(who.roles):
         return Decision(allowed=True, action=action.name, rule="overseer", reason="overseer")
     ask = Ask(role="owner", person=which.owner, institution=which.institution)
-    if not action.grantable:
+    if action.by != "grant":
         return _no(action.name, No(rule="owner", reason="not-owner", ask=ask))
     holding, nearest, stage = [], None, 0
     for grant in which.grants:
@@ -179,7 +181,7 @@ def _by_owner(who: Who, action: Action, which: Object, context: Context) -> Deci
         reason = next(each for each, place in STAGES.items() if place == stage)
         shown = details(reason, nearest, who, which, context)
         return _no(action.name, No(rule=f"grant:{nearest.id}", reason=reason, details=shown, ask=ask))
-    grant = widest(holding)
+    grant = widest(holding) if len(holding) > 1 else holding[0]
     return Decision(
         allowed=True,
         action=action.name,

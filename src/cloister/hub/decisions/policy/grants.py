@@ -63,7 +63,7 @@ def refusal(grant: GrantFacts, who: Who, action: Action, which: Object, context:
     """
     members, rules, now = grant.members, grant.rules, context.now
     given = allows(rules, action) or _as_algorithm(rules, action, context)
-    if not (action.grantable and given and _named(members, who)):
+    if not (action.by == "grant" and given and _named(members, who)):
         return "no-grant"
     if grant.revoked:
         return "revoked"
@@ -147,7 +147,7 @@ def reach(grant: GrantFacts, who: Who) -> Narrowed:
     >>> reach(GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=rules), Who(id="p1")).rows
     'age >= 18'
     """
-    ends = [who.training[each] for each in grant.members.training]
+    ends = list(map(who.training.__getitem__, grant.members.training))
     if grant.rules.until is not None:
         ends.append(grant.rules.until)
     rules = grant.rules

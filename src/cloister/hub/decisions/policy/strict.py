@@ -120,8 +120,12 @@ class Shape:
 
     def to_dict(self) -> dict[str, Any]:
         """Its JSON form: plain dictionaries and lists, sorted, exact numbers as texts, moments in UTC."""
-        parts = [(key, form, getattr(self, form.field)) for key, form in self.forms().items()]
-        return {key: form.write(value) for key, form, value in parts if value != form.default}
+        told = {}
+        for key, form in self.forms().items():
+            value = getattr(self, form.field)
+            if value != form.default:
+                told[key] = value if form.write is plain and type(value) is str else form.write(value)
+        return told
 
     def to_keep(self) -> dict[str, Any]:
         """Its JSON form for the database, once it was read back: what would be another one, or none, is refused."""

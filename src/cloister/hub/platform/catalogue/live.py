@@ -111,9 +111,12 @@ class Live:
     ) -> Held:
         """The tables of these names as they are `now`, for what is decided on the facts of a generation: none may be newer."""
         now = session.registry.snapshot.tables if now is None else now
-        tables = {name: now[name] for name in names if name in now}
-        # after the tables: who exchanges one says so first
-        whole = all(name in tables and self._since.get(name, generation + 1) <= generation for name in names)
+        tables, whole = {}, True
+        for name in names:
+            if name in now:
+                tables[name] = now[name]
+            # after the tables: who exchanges one says so first
+            whole = whole and name in now and self._since.get(name, generation + 1) <= generation
         return Held(session=session, tables=tables, whole=whole, found_shared=self._found_shared)
 
     def is_of(self, generation: int) -> bool:

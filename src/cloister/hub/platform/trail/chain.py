@@ -7,7 +7,8 @@ a chain cannot tell is that its last lines are gone; for that its end is copied 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -22,6 +23,9 @@ DATA_SET, ALGORITHM = "data-set", "algorithm"
 PARTS = ("when", "person", "action", "kind", "object", "purpose", "cost", "outcome", "details")
 """What a line says (`Act`), by the names under which it is stored."""
 _LONGEST = 10_000
+_KEPT = re.compile(rf"[\x01-\x7f]{{0,{_LONGEST}}}").fullmatch
+"""Whether a text is kept as it is, as nearly all are."""
+_AS_IT_IS = frozenset({type(None), int, bool})
 _SECRET = ("password", "secret", "totp", "cookie")
 
 
@@ -77,15 +81,15 @@ def cleaned(value: Any) -> Any:
     >>> cleaned({"sets": ("a", "b"), "share": 0.5, "text": "x\\0y"})
     {'sets': ['a', 'b'], 'share': '0.5', 'text': 'x\ufffdy'}
     """
-    kind = type(value)
-    if kind is str:
-        return text_of(value)
-    if value is None or kind is int or kind is bool:
+    if type(value) in _AS_IT_IS or (type(value) is str and _KEPT(value)):
         return value
     if isinstance(value, dict | Mapping):
-        return {text_of(name): cleaned(each) for name, each in value.items()}
+        told = {}
+        for name, each in value.items():
+            told[name if type(name) is str and _KEPT(name) else text_of(name)] = cleaned(each)
+        return told
     if isinstance(value, list | tuple):
-        return [cleaned(each) for each in value]
+        return [each if type(each) is str and _KEPT(each) else cleaned(each) for each in value]
     if isinstance(value, set | frozenset):
         return sorted(text_of(each) for each in value)
     if isinstance(value, int):
@@ -113,8 +117,8 @@ def _of_secret(name: str) -> bool:
 
 def text_of(value: Any, longest: int = _LONGEST) -> str:
     """A text that every database keeps, no longer than so."""
-    if type(value) is str and len(value) <= longest and value.isascii() and "\0" not in value:
-        return value  # as nearly all are
+    if type(value) is str and len(value) <= longest and _KEPT(value):
+        return value
     text = str(value).replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
@@ -128,13 +132,12 @@ def key_of(kind: str, number: str) -> str:
     return text_of(f"{kind}:{number}", 200) if number else ""
 
 
-def about(kind: str, number: str, details: Mapping[str, Any]) -> Iterator[str]:
+def about(kind: str, number: str, details: Mapping[str, Any]) -> list[str]:
     """The objects that a line is found by: its own, and those whose ids `data_sets` and `algorithm` name; each once.
 
-    >>> list(about("release", "r1", {"data_sets": ["d1", "d2", "d1"], "algorithm": "a1"}))
+    >>> about("release", "r1", {"data_sets": ["d1", "d2", "d1"], "algorithm": "a1"})
     ['release:r1', 'data-set:d1', 'data-set:d2', 'algorithm:a1']
     """
-    named, by = details.get("data_sets", ()), details.get("algorithm")
-    sets = [key_of(DATA_SET, each) for each in (named if isinstance(named, list) else ()) if isinstance(each, str)]
-    algorithm = key_of(ALGORITHM, by) if isinstance(by, str) else ""
-    yield from dict.fromkeys(each for each in (key_of(kind, number), *sets, algorithm) if each)
+    sets, by = details.get("data_sets"), details.get("algorithm")
+    named = [(kind, number), *[(DATA_SET, each) for each in (sets if isinstance(sets, list) else ())], (ALGORITHM, by)]
+    return list(dict.fromkeys([key_of(of, each) for of, each in named if each and isinstance(each, str)]))

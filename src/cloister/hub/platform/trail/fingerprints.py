@@ -174,7 +174,7 @@ def _with_numbers(shape: Fingerprint, ours: Sequence[str], numbers: Sequence[int
         text = each.text
         for constant in each.constants:
             text = text.replace(constant, theirs.get(constant, constant))
-        constants = tuple(theirs.get(constant, constant) for constant in each.constants)
+        constants = tuple([theirs.get(constant, constant) for constant in each.constants])
         conditions.add(Condition(text=text, template=each.template, constants=constants))
     return Fingerprint(aggregate=shape.aggregate, conditions=tuple(sorted(conditions)))
 

@@ -62,9 +62,10 @@ class QuestionRequest:
         return self.sql, *self.more
 
     def __post_init__(self) -> None:
-        if not all(each.strip() for each in self.texts):
+        texts = self.texts
+        if not all(map(str.strip, texts)):
             raise InvalidParameter("The query is invalid", why="it is empty", instead="a SELECT over your data sets")
-        if any(len(each) > _LONGEST for each in self.texts) or len(self.more) >= _MOST:
+        if max(map(len, texts)) > _LONGEST or len(self.more) >= _MOST:
             raise InvalidParameter(
                 "The query is invalid",
                 why=f"it is longer than {_LONGEST:,} characters, or there are more than {_MOST} of them",
