@@ -136,7 +136,7 @@ class _Keeper:
                     entry.error = error
                 else:
                     may_leave.append(entry)
-                    rows.extend(map(vars, each.rows))
+                    rows.extend([vars(row) for row in each.rows])
                     acts.extend(each.acts)
             if not may_leave:
                 return
