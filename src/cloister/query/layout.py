@@ -87,7 +87,3 @@ class Layout:
             found = [*missing, *present] if part.nulls_first else [*present, *missing]
         end = None if self.limit is None else self.offset + self.limit
         return found[self.offset : end]
-
-    def constants(self, question: int) -> dict[str, Any]:
-        """The constant columns in the rows of one question."""
-        return {column.name: column.fixed[question] for column in self.columns if column.source is None}

@@ -62,7 +62,9 @@ class Analyst:
 
     def owed(self, history: History, spends: Mapping[str, Spend]) -> dict[str, Guarantee]:
         """What this person's share is charged in all for the use of what others paid, by the rule above."""
-        own, found = history.paid_by(self.who) if history.purchases else {}, {}
+        if not history.purchases:
+            return {}
+        own, found = history.paid_by(self.who), {}
         for population, cost in history.paid_by_others(self.who).items():
             named = spends[population].whole()
             rest = less(named, own[population]) if population in own else named
