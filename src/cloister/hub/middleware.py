@@ -252,10 +252,11 @@ class Middleware:
             return
         site = request.headers.get("sec-fetch-site")
         origin = request.headers.get("origin")
-        here = {self.hub.settings.origin}
-        if not self.hub.settings.address:  # nothing says how people reach it; the name was looked at in `_check_host`
-            here.add(f"{request.scope['scheme']}://{request.headers.get('host', '')}")
-        foreign = site not in (None, "same-origin", "none") or (origin is not None and origin not in here)
+        foreign = site not in (None, "same-origin", "none")
+        if origin is not None and origin != self.hub.settings.origin:
+            # without an address, nothing says how people reach it; the name was looked at in `_check_host`
+            here = f"{request.scope['scheme']}://{request.headers.get('host', '')}"
+            foreign = foreign or bool(self.hub.settings.address) or origin != here
         if foreign:
             raise AccessDenied(
                 "The request was denied", why="it comes from another site", instead="the hub's own pages, or an API token"

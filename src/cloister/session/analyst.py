@@ -58,7 +58,7 @@ class Analyst:
         """What was bought before of the same questions and can be combined, whoever bought it."""
         combinable = all(shape.grid.declared for shape in shapes)
         history = History.of(self.ledger, digest_of(shapes), populations_of(shapes), combinable=combinable)
-        return of_one_kind(shapes, history)
+        return of_one_kind(shapes, history) if len(history.stored) > 1 else history
 
     def owed(self, history: History, spends: Mapping[str, Spend]) -> dict[str, Guarantee]:
         """What this person's share is charged in all for the use of what others paid, by the rule above."""
