@@ -17,18 +17,19 @@ def test_a_room_is_a_package_and_each_service_is_one() -> None:
 
 def test_in_python() -> None:
     trace = in_python()
-    assert trace.calls <= 560
-    assert trace.files <= 60
-    assert trace.changes.total() <= 36
+    assert trace.calls - trace.functions["noise/random.py", "word"] <= 422
+    assert trace.files <= 57
+    assert trace.changes.total() <= 30
     assert trace.facts["seen"] <= 2
     assert trace.facts["aggregation checked"] == 1
 
 
 def test_over_http() -> None:
     trace = over_http()
-    assert 600 < trace.calls <= 1110  # 1,091 on a quiet machine; the threads wait in a few calls more or less when it is busy
-    assert trace.files <= 114
-    assert trace.changes.total() <= 110
+    drawn = trace.functions["noise/random.py", "word"]  # how often a sampler tries again is chance
+    assert 600 < trace.calls - drawn <= 795
+    assert trace.files <= 103
+    assert trace.changes.total() <= 90
     assert trace.facts["seen"] <= 6
     assert trace.facts["aggregation checked"] == 1
     assert trace.facts["policy decided"] == 1

@@ -159,7 +159,7 @@ def test_grouping_sets_are_questions_about_the_same_rows() -> None:
         Not(IsNull("sex")).describe(),
         Not(IsNull("town")).describe(),
     ]
-    assert [parsed.layout.constants(number)["g"] for number in range(3)] == [0, 1, 1]
+    assert [list(column.fixed) for column in parsed.layout.columns if column.name == "g"] == [[0, 1, 1]]
 
 
 GROUPINGS = {
@@ -277,7 +277,7 @@ def test_layout() -> None:
         " HAVING n > 3 AND town <> 'Gouda' ORDER BY AVG(age) DESC NULLS LAST, t LIMIT 5 OFFSET 1"
     ).layout
     assert layout.names == {"t": "town", "n": "count_star()"}
-    assert layout.constants(0) == {"label": "x"}
+    assert [(column.name, column.fixed[0]) for column in layout.columns if column.source is None] == [("label", "x")]
     assert (layout.limit, layout.offset) == (5, 1)
     assert [(part.source, part.descending, part.nulls_first) for part in layout.order] == [
         ("avg(age)", True, False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 import os
 import sys
@@ -91,8 +92,9 @@ def main() -> None:
         click.echo(f"{type(error).__name__}: {on_command_line(error, cli, sys.argv[1:])}", err=True)
         sys.exit(1)
     except click.ClickException as error:
-        error.message = brief(error.message)
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        click.echo(brief(said.getvalue()), err=True, nl=False)
         sys.exit(1)  # a refusal, as any other: 2 is for failures of cloister
     except (KeyboardInterrupt, click.Abort):
         click.echo(

@@ -118,12 +118,11 @@ class Middleware:
         limited = receive
         try:
             self._check_host(request)
-            _check_query(request)
             self._check_origin(request)
             limited = self._limited(request, receive)
             direct = self._direct.get(path)
             if direct is not None and _is_plain(request):
-                limited = await _whole(limited)
+                limited = await _Whole(limited).read()
                 given = direct.read(request, limited.body())
                 if given is not None:
                     scope["route"] = direct
@@ -171,11 +170,11 @@ class Middleware:
         """A body, before its request takes a place: one that never comes keeps nobody of its address from signing in."""
         place = await self._shares.enter("bodies", _SHARE_OF_BODIES, who=who, known=False)
         try:
-            return await _whole(receive)
+            return await _Whole(receive).read()
         finally:
             self._shares.leave(place)
 
-    async def _directly(self, request: Request, direct: Direct, given: Any, receive: Receive, send: Send) -> None:
+    async def _directly(self, request: Request, direct: Direct, given: tuple[Any, ...], receive: Receive, send: Send) -> None:
         """One step in one thread, and what it answers."""
         token = hash(request.headers["authorization"])
         place = await self._shares.enter(
@@ -188,7 +187,7 @@ class Middleware:
             self._shares.leave(place)
         await response(request.scope, receive, send)
 
-    def _answered(self, request: Request, direct: Direct, given: Any) -> Response:
+    def _answered(self, request: Request, direct: Direct, given: tuple[Any, ...]) -> Response:
         from cloister.hub.platform.accounts import identify
 
         try:
@@ -198,7 +197,7 @@ class Middleware:
             self._whose[hash(request.headers["authorization"])] = caller.id
             request.state.ticked = True
             check_action(caller, direct.action)
-            return direct.answer(self.hub, caller, given)
+            return direct.answer(self.hub, caller, *given)
         except CloisterError as error:
             return refusal(request, error)
         except Exception as error:
@@ -244,14 +243,20 @@ class Middleware:
             raise _Misdirected
 
     def _check_origin(self, request: Request) -> None:
+        """Refuse what comes from another site; before it, an address that no route may read."""
+        if b"%00" in request.scope["query_string"]:
+            raise InvalidParameter(
+                "The request is invalid", why="its address holds a character of code 0", instead="the address without %00"
+            )
         if request.method in _SAFE:
             return
         site = request.headers.get("sec-fetch-site")
         origin = request.headers.get("origin")
-        here = {self.hub.settings.origin}
-        if not self.hub.settings.address:  # nothing says how people reach it; the name was looked at in `_check_host`
-            here.add(f"{request.scope['scheme']}://{request.headers.get('host', '')}")
-        foreign = site not in (None, "same-origin", "none") or (origin is not None and origin not in here)
+        foreign = site not in (None, "same-origin", "none")
+        if origin is not None and origin != self.hub.settings.origin:
+            # without an address, nothing says how people reach it; the name was looked at in `_check_host`
+            here = f"{request.scope['scheme']}://{request.headers.get('host', '')}"
+            foreign = foreign or bool(self.hub.settings.address) or origin != here
         if foreign:
             raise AccessDenied(
                 "The request was denied", why="it comes from another site", instead="the hub's own pages, or an API token"
@@ -300,8 +305,12 @@ class Middleware:
                 if scope["state"].get("ticked"):
                     passed = time.perf_counter() - begun
                     await asyncio.sleep(math.ceil(passed / tick) * tick - passed)
+                # the route of a request, never its address: that may hold a name
+                route: str = getattr(scope.get("route"), "path", "(none)")
+                if scope["path"].startswith(_API) and route.startswith("/") and not route.startswith(_API):
+                    route = _API + route  # a router knows only what stands behind its prefix
                 method = scope["method"] if scope["method"] in _METHODS else "(other)"
-                self.hub.meter.request(_template(scope), method, message["status"], time.perf_counter() - begun)
+                self.hub.meter.request(route, method, message["status"], time.perf_counter() - begun)
             await send(message)
 
         return counted
@@ -312,7 +321,7 @@ class Middleware:
         peer = request.client.host if request.client else ""
         known = _ip(peer)
         if known is None or not self._believed(known):
-            passed_on = not _FORWARDING.isdisjoint([name for name, _ in request.scope["headers"]])
+            passed_on = not _FORWARDING.isdisjoint(dict(request.scope["headers"]))
             return (peer if known is None else str(known)), passed_on
         told = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
         for each in reversed([part.strip() for part in told if part.strip()]):
@@ -418,13 +427,14 @@ class _Whole:
         self._refused: Exception | None = None
         self._next = 0
 
-    async def read(self) -> None:
+    async def read(self) -> _Whole:
         """To its end."""
         try:
             while not self._messages or self._messages[-1].get("more_body", False):
                 self._messages.append(await self._receive())
         except Exception as error:
             self._refused = error
+        return self
 
     def body(self) -> bytes:
         """What has come."""
@@ -440,12 +450,6 @@ class _Whole:
         return await self._receive()
 
 
-async def _whole(receive: Receive) -> _Whole:
-    whole = _Whole(receive)
-    await whole.read()
-    return whole
-
-
 def _bodiless(send: Send) -> Send:
     """What HEAD asks for: all that GET would answer, but its body."""
 
@@ -453,13 +457,6 @@ def _bodiless(send: Send) -> Send:
         await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
     return sent
-
-
-def _check_query(request: Request) -> None:
-    if b"%00" in request.scope["query_string"]:
-        raise InvalidParameter(
-            "The request is invalid", why="its address holds a character of code 0", instead="the address without %00"
-        )
 
 
 def _is_plain(request: Request) -> bool:
@@ -473,12 +470,6 @@ def _is_plain(request: Request) -> bool:
         and headers.get("content-type", "") == "application/json"
         and headers.get("authorization", "")[:7].lower() == "bearer "
     )
-
-
-def _template(scope: Scope) -> str:
-    """The route of a request, never its address: that may hold a name. (A router knows only what stands behind its prefix.)"""
-    path: str = getattr(scope.get("route"), "path", "(none)")
-    return _API + path if scope["path"].startswith(_API) and path.startswith("/") and not path.startswith(_API) else path
 
 
 def _ip(text: str) -> _IP | None:

@@ -115,10 +115,11 @@ class Direct:
     """Under /api/v1; to be posted to."""
     action: str
     """What its route asks of the caller, as in `guard.needs`."""
-    read: Callable[[Request, bytes], Any]
+    read: Callable[[Request, bytes], tuple[Any, ...] | None]
     """What the body asks for; None where that is for the route to say."""
-    answer: Callable[[Hub, Caller, Any], Response]
-    """Asked after the caller's roles and token were (`guard.gate`); it leaves at a tick, as what is `TICKED` does."""
+    answer: Callable[..., Response]
+    """Given the hub, the caller and what was read, once the caller's roles and token were asked after (`guard.gate`). It leaves
+    at a tick, as what is `TICKED` does."""
 
 
 class SqlFunction(Protocol):

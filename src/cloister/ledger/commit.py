@@ -70,8 +70,10 @@ class Rush:
 
     def coming(self) -> int:
         """How many were begun a moment ago."""
-        lately = self._clock() - _MOMENT
-        return sum([begun > lately for begun in list(self._begun.values())])
+        lately, number = self._clock() - _MOMENT, 0
+        for begun in list(self._begun.values()):
+            number += begun > lately
+        return number
 
 
 class GroupCommit(Generic[Work]):

@@ -320,7 +320,8 @@ class Ledger:
             raise LedgerError(
                 "Nothing was restored", why="this ledger is not frozen", instead="ledger.raise_budget(…) to change a budget"
             )
-        self._check_process()
+        if os.getpid() != self._process:
+            self._own()
 
         def step(book: Book) -> None:
             if freeze.tables:
@@ -549,14 +550,16 @@ class Ledger:
     # How it gets there.
 
     def _do(self, step: Step) -> Any:
-        self._check_process()
+        if os.getpid() != self._process:
+            self._own()
         return self._writer.do(step)
 
     @contextlib.contextmanager
     def _reading(self, *, at_once: bool = False) -> Iterator[Store]:
         """One moment of the database, for a short read. With `at_once` what is read is found by one statement, or never changes
         once it is written: then it needs no transaction, where the store takes each statement by itself."""
-        self._check_process()
+        if os.getpid() != self._process:
+            self._own()
         with self._reader_turn:
             if self._writer.closed:
                 raise LedgerError("Nothing was read", why="this ledger is closed", instead="a new Ledger(…)")
@@ -579,7 +582,8 @@ class Ledger:
             with self._reading() as store:
                 yield store
             return
-        self._check_process()
+        if os.getpid() != self._process:
+            self._own()
         try:
             store = self._store.another()
             try:
@@ -598,10 +602,8 @@ class Ledger:
                 instead="a Ledger() in memory for tests, or the secure generator",
             )
 
-    def _check_process(self) -> None:
+    def _own(self) -> None:
         """A forked child gets connections and locks of its own: those of its parent are not its to use."""
-        if os.getpid() == self._process:
-            return
         if self._store.memory:
             raise LedgerError(
                 "Nothing was charged",

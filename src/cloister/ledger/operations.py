@@ -96,7 +96,7 @@ def reserve(book: Book, request: Request) -> Reservation:
             book.write("INSERT INTO outcomes (id, state, attempt) VALUES (?, 'reserved', 2)", (earlier,))
             return _reservation(request, earlier, attempt=2)
     _, prices, who, what, purpose, rerun, *_ = request
-    draws = _fit_shares(book, owed)
+    draws = {} if owed is None else _fit_shares(book, owed)
     beside = {name: units for name, (_, units) in draws.items()}
     charges = []
     extra: dict[str, Any] = {} if rerun else {"rerun": False}
@@ -304,7 +304,7 @@ def _fit_share(
     name, who, found = population.name, request.who, request.prices[population.name]
     units = found.units if found.kind == population.kind else units_up(in_measure(cost, population.kind))
     spender = book.spender(name, who)
-    both = _plus(units, beside)
+    both = units[0] + beside[0], units[1] + beside[1]
     if not spender.has_room(both):
         left = spender.left()
         told = f"A charge of {cost}" if both == units else f"A charge of {cost}, and a charge to the share for stored answers,"
@@ -331,10 +331,6 @@ def _keep_within(bounds: Sequence[Bound], population: Population, cost: Guarante
                 instead="a smaller spend=, or ask the person who made the rule",
                 rule=bound.rule,
             )
-
-
-def _plus(left: Units, right: Units) -> Units:
-    return left[0] + right[0], left[1] + right[1]
 
 
 def _less(left: Units, right: Units) -> Units:

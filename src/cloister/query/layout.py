@@ -93,10 +93,6 @@ class Layout:
         end = None if self.limit is None else self.offset + self.limit
         return found[self.offset : end]
 
-    def constants(self, question: int) -> dict[str, Any]:
-        """The constant columns in the rows of one question."""
-        return {column.name: column.fixed[question] for column in self.columns if column.source is None}
-
 
 AnswerColumns = list[tuple[str, Kind, bool]]
 """For each column its name, its kind, and whether it is measured."""

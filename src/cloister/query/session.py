@@ -543,14 +543,13 @@ def _values(answer: Release, needed: Sequence[str]) -> dict[str, list[Any]]:
 def _with_columns(answer: Release, layout: Layout, number: int) -> Release:
     """The columns that are shown, constants and rolled-up keys included, in order."""
     groups = dict(answer.groups)
-    known = {*groups, *(formula.name for formula in answer.formulas)}
-    constants = layout.constants(number)
+    known = {*groups, *[formula.name for formula in answer.formulas]}
     names: dict[str, str] = {}
     for column in layout.columns:
         source = column.source
         if source is None:
             source = f"constant {column.name}"
-            groups[source] = _constant(constants[column.name], answer.num_rows)
+            groups[source] = _constant(column.fixed[number], answer.num_rows)
         elif source not in known:
             groups[source] = Series("text", np.full(answer.num_rows, None, dtype=object))
         names[column.name] = source

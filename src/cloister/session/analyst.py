@@ -58,11 +58,13 @@ class Analyst:
         """What was bought before of the same questions and can be combined, whoever bought it."""
         combinable = all(shape.grid.declared for shape in shapes)
         history = History.of(self.ledger, digest_of(shapes), populations_of(shapes), combinable=combinable)
-        return of_one_kind(shapes, history)
+        return of_one_kind(shapes, history) if len(history.stored) > 1 else history
 
     def owed(self, history: History, spends: Mapping[str, Spend]) -> dict[str, Guarantee]:
         """What this person's share is charged in all for the use of what others paid, by the rule above."""
-        own, found = history.paid_by(self.who) if history.purchases else {}, {}
+        if not history.purchases:
+            return {}
+        own, found = history.paid_by(self.who), {}
         for population, cost in history.paid_by_others(self.who).items():
             named = spends[population].whole()
             rest = less(named, own[population]) if population in own else named

@@ -106,8 +106,8 @@ class Door:
     def _hold(self, analyst: Analyst, *, owned: bool | None) -> None:
         """`owned` says whether the ledger is closed with this session; None, that the registry is not this session's either."""
         self._analyst, self._owned = analyst, owned
-        self.registry: TableRegistry = analyst.registry
-        """The tables that it shares with others."""
+        self.who, self.registry, self.ledger = analyst.who, analyst.registry, analyst.ledger
+        """In whose name it asks, the tables that it shares with others, and where it charges."""
         self._kept = Kept()
         self._seen: Seen | None = None
         self._last_shape: tuple[Seen, Question, Shape] | None = None
@@ -120,16 +120,6 @@ class Door:
         return light
 
     # ── tables and people ───────────────────────────────────────────────────────────────────────
-
-    @property
-    def who(self) -> str:
-        """In whose name it asks."""
-        return self._analyst.who
-
-    @property
-    def ledger(self) -> Ledger:
-        """Where it charges."""
-        return self._analyst.ledger
 
     @property
     def seen(self) -> Seen:
@@ -402,7 +392,7 @@ class Door:
         plan, history = bought(self._analyst, shapes, self._analyst.spends(shapes, spend), purpose, parts)
         if len(shapes) == 1:
             self._kept.add(shapes[0])
-        return [self._tied(*each) for each in zip(assembled(plan, history, who=self.who), questions, strict=True)]
+        return list(map(self._tied, assembled(plan, history, who=self.who), questions))
 
     @pinned
     def workload_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
@@ -412,10 +402,7 @@ class Door:
 
         shapes, workload, together = self._workload(questions)
         plan, history = bought(self._analyst, together, self._analyst.spends(together, spend), purpose, workload.weights)
-        return [
-            self._tied(*each)
-            for each in zip(assembled_workload(workload, shapes, plan, history, who=self.who), questions, strict=True)
-        ]
+        return list(map(self._tied, assembled_workload(workload, shapes, plan, history, who=self.who), questions))
 
     @pinned
     def stored(self, question: Question, spend: Spending | None = None, *, purpose: str = "") -> Release | None:
@@ -460,14 +447,9 @@ class Door:
 
         shapes, workload, together = self._workload(questions)
         found = stored(self._analyst, together, spend, purpose, workload.weights)
-        return (
-            None
-            if found is None
-            else [
-                self._tied(*each)
-                for each in zip(assembled_workload(workload, shapes, *found, who=self.who), questions, strict=True)
-            ]
-        )
+        if found is None:
+            return None
+        return list(map(self._tied, assembled_workload(workload, shapes, *found, who=self.who), questions))
 
     @pinned
     def explain_workload(self, questions: Sequence[Question], spend: Spending) -> Plan:
@@ -595,7 +577,7 @@ class Door:
     # ── parts ────────────────────────────────────────────────────────────────────────────────────
 
     def _shapes(self, questions: Sequence[Question]) -> list[Shape]:
-        shapes = [self._shape(each) for each in questions]
+        shapes = list(map(self._shape, questions))
         if not shapes:
             raise InvalidParameter(
                 "An empty list of questions is invalid",

@@ -11,7 +11,7 @@ is asked again with the money. The bounds go with the session (`bounds.py`), so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -169,11 +169,10 @@ def authorise(
         if not live.held(first, first.tables, facts.generation, now.tables).whole:  # a refusal names them
             raise Exchanged
         asked = dict(work.touches(first))
-        own = tuple(seen[name] for name in asked)
-        touched = _with_parts(facts, own, asked, work.words)
+        own = tuple([seen[name] for name in asked])
+        touched, parts = _with_parts(facts, own, asked, work.words)
         held = live.held(first, touched, facts.generation, now.tables)
-        parts = tuple(facts.data_sets[part] for part in dict.fromkeys(part for each in own for part in each.parts))
-        objects = (*own, *(each for each in parts if each.name not in asked))
+        objects = (*own, *[each for each in parts if each.name not in asked])
         columns = {each.id: touched[each.name] for each in objects}
 
         terms, words = work.terms, work.words
@@ -257,9 +256,12 @@ def _carried(
     return policy
 
 
-def _with_parts(facts: Facts, own: Iterable[Object], asked: Columns, words: Words) -> dict[str, frozenset[str]]:
-    """What is touched, by name: of a data set that is made of others, the same columns of each of these."""
+def _with_parts(
+    facts: Facts, own: Iterable[Object], asked: Columns, words: Words
+) -> tuple[dict[str, frozenset[str]], Collection[Object]]:
+    """What is touched, by name: of a data set that is made of others, the same columns of each of these; and these, each once."""
     touched = {name: frozenset(columns) for name, columns in asked.items()}
+    parts: dict[str, Object] = {}
     for which in own:
         for each in which.parts:
             part = facts.data_sets.get(each)
@@ -267,7 +269,8 @@ def _with_parts(facts: Facts, own: Iterable[Object], asked: Columns, words: Word
                 why = f"one of the data sets that {which.name} is made of was deleted"
                 raise AccessDenied(words.denied, why=why, instead="another data set")
             touched[part.name] = touched.get(part.name, frozenset()) | touched[which.name]
-    return touched
+            parts[each] = part
+    return touched, parts.values()
 
 
 def _of_all(facts: Facts, own: Iterable[Object], costs: Mapping[str, Guarantee]) -> dict[str, Guarantee]:
@@ -291,8 +294,13 @@ def _check_parts(parts: Iterable[Object], decisions: Mapping[str, Decision], col
 
 def _reach(objects: tuple[Object, ...], decisions: Mapping[str, Decision]) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
     """The rows and the columns that the decisions leave, where they leave less than all."""
-    rows = {each.name: decisions[each.id].narrowed.rows for each in objects if decisions[each.id].narrowed.rows}
-    columns = {each.name: reach & each.columns for each in objects if (reach := decisions[each.id].narrowed.columns) is not None}
+    rows, columns = dict[str, str](), dict[str, frozenset[str]]()
+    for each in objects:
+        narrowed = decisions[each.id].narrowed
+        if narrowed.rows:
+            rows[each.name] = narrowed.rows
+        if narrowed.columns is not None:
+            columns[each.name] = narrowed.columns & each.columns
     return rows, columns
 
 

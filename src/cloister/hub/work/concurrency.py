@@ -40,14 +40,6 @@ class ConcurrencyLimit:
     @contextmanager
     def taken(self, person: str) -> Iterator[None]:
         """Hold a seat; refused at once to somebody of whom too many wait already."""
-        own = self._come(person)
-        try:
-            with own, self._all:
-                yield
-        finally:
-            self._go(person)
-
-    def _come(self, person: str) -> threading.BoundedSemaphore:
         with self._lock:
             own, here = self._own.get(person) or (threading.BoundedSemaphore(self.each), 0)
             if here >= self.most:
@@ -58,15 +50,16 @@ class ConcurrencyLimit:
                     after=5,
                 )
             self._own[person] = own, here + 1
-        return own
-
-    def _go(self, person: str) -> None:
-        with self._lock:
-            own, here = self._own[person]
-            if here == 1:
-                del self._own[person]
-            else:
-                self._own[person] = own, here - 1
+        try:
+            with own, self._all:
+                yield
+        finally:
+            with self._lock:
+                own, here = self._own[person]
+                if here == 1:
+                    del self._own[person]
+                else:
+                    self._own[person] = own, here - 1
 
 
 def working(hub: Hub, caller: Caller) -> AbstractContextManager[None]:

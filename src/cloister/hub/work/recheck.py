@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 def present(hub: Hub, db: Db, caller: Caller) -> Caller:
     """The same person as they stand now, come in the same way; refused where they are blocked, or their token is taken back."""
+    return _come(_standing(hub, db, caller), caller)
+
+
+def _standing(hub: Hub, db: Db, caller: Caller) -> Caller:
     person = caller_again(hub, db, caller) if caller.token else caller_for(hub, db, caller.id)
     if person is None and (not caller.token or caller_for(hub, db, caller.id) is None):
         raise AccessDenied("The query was denied", why="the account is blocked", instead="ask an administrator")
@@ -43,7 +47,7 @@ def present(hub: Hub, db: Db, caller: Caller) -> Caller:
             why="the API token that it was asked with is revoked or expired",
             instead="another token, made at /account/tokens",
         )
-    return _come(person, caller)
+    return person
 
 
 def _come(person: Caller, caller: Caller) -> Caller:
@@ -72,20 +76,15 @@ class Recheck:
 
     def __init__(self) -> None:
         self._people: dict[tuple[str, str], Caller] = {}
-        self._generation: int | None = None
+        self.generation: int | None = None
+        """The number now, once it was asked for."""
 
     def present(self, hub: Hub, db: Db, caller: Caller) -> Caller:
         """As `present` says it."""
         key = (caller.id, caller.token)
         if key not in self._people:
-            self._people[key] = present(hub, db, caller)
+            self._people[key] = _standing(hub, db, caller)
         return _come(self._people[key], caller)
-
-    def generation(self, db: Db) -> int:
-        """The number now."""
-        if self._generation is None:
-            self._generation = generation(db)
-        return self._generation
 
 
 def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: Recheck | None = None) -> None:
@@ -97,7 +96,9 @@ def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: 
         ended = False
         for each in found.decisions.values():
             ended = ended or (each.narrowed.until is not None and each.narrowed.until <= hub.now())
-        if not ended and moment.generation(db) == found.generation and _STANDING(now) == _STANDING(caller):
+        if not ended and moment.generation is None:
+            moment.generation = generation(db)
+        if not ended and moment.generation == found.generation and _STANDING(now) == _STANDING(caller):
             return
         facts = facts_of(hub, db)
         objects = [facts.data_sets[each.id] for each in found.objects if each.id in facts.data_sets]

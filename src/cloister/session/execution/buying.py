@@ -71,7 +71,8 @@ def planned(
 ) -> tuple[Plan, History]:
     """The plan of what is still to buy, and the history that its readings will join; `margins`: bought for the sake of these."""
     history = analyst.history(shapes)
-    shapes = as_bought(shapes, history, margins=margins)
+    if margins or history.stored:
+        shapes = as_bought(shapes, history, margins=margins)
     workspace, numbers = analyst.registry.workspace, numbers_of(shapes)
     for shape in shapes:
         for aggregation in aggregations_of(shape, None):

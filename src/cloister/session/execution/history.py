@@ -68,7 +68,7 @@ class History:
         """What is still to buy in each population; None where all of it was bought."""
         missing = {}
         for population, spend in spends.items():
-            rest = spend.amount - self.had(population)
+            rest = spend.amount - self.had(population) if self.purchases else spend.amount
             if rest > 0:
                 missing[population] = Spend(spend.measure, rest if self.combinable else spend.amount, spend.delta)
         if not missing:

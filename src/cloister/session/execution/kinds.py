@@ -16,16 +16,12 @@ from cloister.session.releases.store import Found, Stored
 
 def as_bought(shapes: Sequence[Shape], history: History, *, margins: bool = False) -> list[Shape]:
     """The shapes as they were bought first; as `margins` says where nothing was."""
-    if not (margins or history.stored):
-        return list(shapes)
     kind = _kind(shapes, history.stored[0]) if history.stored else [margins] * len(shapes)
     return [shape.for_margins or shape if other else shape for shape, other in zip(shapes, kind, strict=True)]
 
 
 def of_one_kind(shapes: Sequence[Shape], history: History) -> History:
     """The purchases that can be combined with the first."""
-    if len(history.stored) < 2:
-        return history
     kinds = [_kind(shapes, stored) for stored in history.stored]
     return history.only([kind == kinds[0] for kind in kinds])
 

@@ -120,8 +120,10 @@ class Plan:
         """How many seconds the engine may work: from public facts alone."""
         seconds = 0.0
         for part in self.parts:
-            hierarchies = sum([block.leaves is not None for block in part.shape.blocks])
-            seconds += limit_of(1 + hierarchies, part.shape.declaration.size)
+            passes = 1
+            for block in part.shape.blocks:
+                passes += block.leaves is not None
+            seconds += limit_of(passes, part.shape.declaration.size)
         return seconds
 
     @cached_property

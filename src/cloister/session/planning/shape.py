@@ -124,7 +124,8 @@ def numbers_of(shapes: Sequence[Shape]) -> int:
     """How many noisy numbers a plan makes; of undeclared keys, as of one group."""
     found = 0
     for shape in shapes:
-        found += shape.grid.cells * sum([len(each.raws) if each.leaves is None else each.leaves.count for each in shape.blocks])
+        for each in shape.blocks:
+            found += shape.grid.cells * (len(each.raws) if each.leaves is None else each.leaves.count)
     return found
 
 

@@ -310,19 +310,15 @@ class Question:
                 instead=f'Question(table="{self.table}", statistics=[Count()])',
             )
         names = [key_name(key) for key in self.by] + [statistic.name for statistic in self.statistics]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
+        if len(set(names)) < len(names):
+            twice = min(name for name in names if names.count(name) > 1)
             raise InvalidParameter(
-                f"The name {twice[0]!r} is invalid",
+                f"The name {twice!r} is invalid",
                 why="two columns of the answer would bear it",
                 instead='Count(name="another")',
             )
-        self._check_combined()
-
-    def _check_combined(self) -> None:
-        """A `Combined` stands on statistics that come before it; at least one statistic is shown."""
         known: list[str] = []
-        for statistic in self.statistics:
+        for statistic in self.statistics:  # a `Combined` stands on statistics that come before it
             if isinstance(statistic, Combined):
                 missing = [name for name in statistic.expression.names() if name not in known]
                 if missing:
@@ -333,7 +329,7 @@ class Question:
                     )
             known.append(statistic.name)
         strange = [name for name in self.hidden if name not in known]
-        if strange or set(known) <= set(self.hidden):
+        if strange or set(known) <= set(self.hidden):  # at least one statistic is shown
             raise InvalidParameter(
                 f"hidden={self.hidden!r} is invalid",
                 why=f"{strange[0]!r} is not a statistic of the question" if strange else "nothing would be left to show",

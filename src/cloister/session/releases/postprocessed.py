@@ -93,14 +93,14 @@ class Postprocessed(Release):
 
     def statistics(self) -> list[str]:
         """The output columns with released numbers in them."""
-        return [out for out, source in self._names().items() if source in self.measured]
+        return [out for out, source in self._names.items() if source in self.measured]
 
     def margin(self, confidence: float = 0.95, *, joint: bool = False) -> Frame:
         """The half-width of the interval around each cell; NaN where it is not known. All intervals hold at once with the
         confidence, with `joint` and without."""
         check_confidence(confidence)
         known = self._margins(confidence)
-        return Frame({out: self._cells(source, known) for out, source in self._names().items()})
+        return Frame({out: self._cells(source, known) for out, source in self._names.items()})
 
     def drowned(self, confidence: float = 0.95) -> Frame:
         """For each cell whether the noise may exceed the value; so it may where the margin is not known."""

@@ -93,7 +93,7 @@ class Release:
     @property
     def table(self) -> Frame:
         """The values, without their errors."""
-        return Frame({out: self._series(source) for out, source in self._names().items()})
+        return Frame({out: self._series(source) for out, source in self._names.items()})
 
     def margin(self, confidence: float = 0.95, *, joint: bool = False) -> Frame:
         """The half-width of the interval around each cell: value ± margin covers what would have been answered without noise.
@@ -110,7 +110,7 @@ class Release:
         if joint:
             columns = max(len(self.statistics()), 1)
             each = 1 - (1 - confidence) / (columns * max(self.cells, 1))
-        return Frame({out: self._margin(source, each) for out, source in self._names().items()})
+        return Frame({out: self._margin(source, each) for out, source in self._names.items()})
 
     def drowned(self, confidence: float = 0.95) -> Frame:
         """For each cell whether the value is not to be read as it stands: its margin is at least as large as the value itself;
@@ -138,7 +138,7 @@ class Release:
 
     def select(self, names: Mapping[str, str]) -> Release:
         """The same release with other columns, in another order: output name → name here."""
-        current = self._names()
+        current = self._names
         for source in names.values():
             if source not in current:
                 raise UnknownColumn(
@@ -165,7 +165,7 @@ class Release:
     @property
     def column_names(self) -> list[str]:
         """In the order of the answer."""
-        return list(self._names())
+        return list(self._names)
 
     @property
     def num_rows(self) -> int:
@@ -245,12 +245,12 @@ class Release:
 
     def bounds(self, name: str) -> tuple[float, float]:
         """Between which a statistic must lie: the bounds of its column for a mean, 0 and more for a count, any for a sum."""
-        formula = self._measured.get(self._names().get(name, name))
+        formula = self._measured.get(self._names.get(name, name))
         return (-math.inf, math.inf) if formula is None else formula.bounds
 
     def statistics(self) -> list[str]:
         """The output columns that are measured, not keys."""
-        return [out for out, source in self._names().items() if source in self._measured]
+        return [out for out, source in self._names.items() if source in self._measured]
 
     def __repr__(self) -> str:
         return f"{self.text()}\n{self._footer()}"
@@ -310,6 +310,7 @@ class Release:
         alt = escape(f"{', '.join(measured[:4])} in each group, with the error; the table above has the same numbers")
         return f'<img alt="{alt}" src="data:image/svg+xml;base64,{drawn}">'
 
+    @cached_property
     def _names(self) -> Mapping[str, str]:
         return self.names or {name: name for name in [*self.groups, *(formula.name for formula in self.formulas)]}
 

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Stored:
     parts: tuple[Found, ...]
     marked: bool
 
-    @property
+    @cached_property
     def without(self) -> tuple[str, ...]:
         """Whose rows are not in all of it: such a release is about other rows than one that has them."""
         return tuple(sorted({name for part in self.parts for name in part.without}))

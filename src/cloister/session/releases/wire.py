@@ -74,8 +74,12 @@ def to_json(release: Release) -> str:
     if isinstance(release, Postprocessed):
         document = {"format": WORKED_OUT, "release": _told(release), "measured": _written(release.measured)}
         return _dumped(document | {"margins": _written(release.at_levels())})
-    parts = ",".join([f'"{name}":{_PARTS.get(name, _text)(getattr(release, field))}' for name, field in _SORTED])
-    return f'{{"format":{FORMAT},"release":{{{parts}}}}}'
+    parts = []
+    for name, field in _SORTED:
+        value, way = getattr(release, field), _PARTS.get(name, _text)
+        text = _mapped(value, way) if name in _MAPS else way(value)
+        parts.append(f'"{name}":{text}')
+    return f'{{"format":{FORMAT},"release":{{{",".join(parts)}}}}}'
 
 
 def from_json(text: str) -> Release:
@@ -191,12 +195,10 @@ def _listed(values: tuple[Any, ...]) -> str:
     return f"[{','.join(_texts(values))}]"
 
 
-def _frozen(value: Any) -> str:
-    """One of our dataclasses, of plain values."""
-    form = BY_FIELDS[type(value)]
-    names, parts = zip(*sorted(form.told(value).items()), strict=True)
-    told = "".join([f',"{name}":{part}' for name, part in zip(names, _texts(parts), strict=True)])
-    return f'{{"$":"{form.name}"{told}}}'
+def _provenance(value: Provenance) -> str:
+    parts = _texts([getattr(value, field) for _, field in _OF_PROVENANCE])
+    told = [f',"{name}":{part}' for (name, _), part in zip(_OF_PROVENANCE, parts, strict=True)]
+    return f'{{"$":"Provenance"{"".join(told)}}}'
 
 
 _QUICK: dict[type, Callable[[Any], str]] = {
@@ -205,7 +207,7 @@ _QUICK: dict[type, Callable[[Any], str]] = {
     int: str,
     str: quoted,
     tuple: _listed,
-    Provenance: _frozen,
+    Provenance: _provenance,
 }
 
 
@@ -228,9 +230,11 @@ def _shared(value: Any) -> str:
     return text
 
 
-def _mapped(values: Mapping[str, Any], texts: Iterable[str]) -> str:
-    rows = ",".join([f"[{quoted(str(name))},{text}]" for name, text in zip(values, texts, strict=True)])
-    return f'{{"$":"map","v":[{rows}]}}'
+def _mapped(values: Mapping[str, Any], way: Callable[[Any], str]) -> str:
+    rows = []
+    for name, value in values.items():
+        rows.append(f"[{quoted(str(name))},{way(value)}]")
+    return f'{{"$":"map","v":[{",".join(rows)}]}}'
 
 
 def _reading_text(reading: Any) -> str:
@@ -245,16 +249,15 @@ def _reading_text(reading: Any) -> str:
     return f'{{"$":"Reading","terms":[{terms}],"values":{_text(reading.values)}}}'
 
 
-_SORTED = sorted(RELEASE.pairs)
+_SORTED, _OF_PROVENANCE = sorted(RELEASE.pairs), sorted(BY_FIELDS[Provenance].pairs)
 _PARTS: dict[str, Callable[[Any], str]] = {
     "cost": _shared,
     "formulas": _shared,
-    "groups": lambda groups: _mapped(groups, _texts(groups.values())),
-    "names": lambda names: _mapped(names, _texts(names.values())),
-    "readings": lambda readings: _mapped(readings, map(_reading_text, readings.values())),
-    "spent_by": lambda costs: _mapped(costs, map(_shared, costs.values())),
+    "readings": _reading_text,
+    "spent_by": _shared,
 }
-"""What is written otherwise than as a whole: the same text, sooner."""
+_MAPS = ("groups", "names", "readings", "spent_by")
+"""What is written otherwise than as a whole, and what is so value by value: the same text, sooner."""
 
 
 def _array(values: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class PreparedCache:
         """The prepared rows of a table."""
         mine = _IN_HAND.get().get(self)
         with self._lock:
-            slot = self._rows.setdefault(id(entry), _Once([entry]))
+            slot = self._rows.get(id(entry)) or self._rows.setdefault(id(entry), _Once([entry]))
             self._rows.move_to_end(id(entry))
             if mine is None or slot not in mine:
                 slot.users += 1

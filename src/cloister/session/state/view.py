@@ -39,17 +39,13 @@ from cloister.tables.engines.compiler import Layout
 class View:
     """The names that may be seen (None: all), and by table the condition on its rows and the columns.
 
-    >>> View().sees("people"), View(names=frozenset()).sees("people")
-    (True, False)
+    >>> View(names=frozenset({"people"})).within(View(names=frozenset({"towns"}))).names
+    frozenset()
     """
 
     names: frozenset[str] | None = None
     rows: Mapping[str, Expression] = field(default_factory=dict)
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-    def sees(self, name: str) -> bool:
-        """Whether a table of that name may be seen."""
-        return self.names is None or name in self.names
 
     def within(self, other: View) -> View:
         """What may be seen through both: nobody widens a view by looking through another."""
@@ -68,8 +64,12 @@ class Seen:
         self.view, self.snapshot = view, snapshot
         self.tables: Mapping[str, Table] = snapshot.tables
         if view != View():
-            found = {name: _narrowed(name, table, view, registry) for name, table in snapshot.tables.items() if view.sees(name)}
-            self.tables = {name: table for name, table in found.items() if table is not None}
+            found: dict[str, Table] = {}
+            for name, table in snapshot.tables.items():
+                shown = _narrowed(name, table, view, registry) if view.names is None or name in view.names else None
+                if shown is not None:
+                    found[name] = shown
+            self.tables = found
 
     @property
     def populations(self) -> list[str]:
@@ -201,7 +201,7 @@ def _known(name: str, table: PrivateTable, column: str) -> None:
 
 def _narrowed(name: str, table: Table, view: View, registry: TableRegistry) -> Table | None:
     """The table as it may be seen; none where it was replaced by one that the view no longer fits."""
-    if not isinstance(table, PrivateTable):
+    if not isinstance(table, PrivateTable) or not (name in view.rows or name in view.columns):
         return table
     if name in view.rows and not view.rows[name].columns() <= table.columns.keys():
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -40,12 +41,12 @@ class Sheets(Release):
 
     def bounds(self, name: str) -> tuple[float, float]:
         """As each part's."""
-        return self.parts[0].bounds(self._names().get(name, name))
+        return self.parts[0].bounds(self._names.get(name, name))
 
     def statistics(self) -> list[str]:
         """The output columns that are measured."""
         measured = set(self.parts[0].statistics())
-        return [out for out, source in self._names().items() if source in measured]
+        return [out for out, source in self._names.items() if source in measured]
 
     def margin(self, confidence: float = 0.95, *, joint: bool = False) -> Frame:
         """Of each cell, by the release that it comes from; jointly: each release gets its share of the failures by its cells."""
@@ -53,8 +54,9 @@ class Sheets(Release):
         cells = sum(part.cells for part in self.parts)
         each = [1 - (1 - confidence) * part.cells / cells if joint else confidence for part in self.parts]
         found = [part.margin(share, joint=joint) for part, share in zip(self.parts, each, strict=True)]
-        return Frame({out: self._gathered([frame.columns[source] for frame in found]) for out, source in self._names().items()})
+        return Frame({out: self._gathered([frame.columns[source] for frame in found]) for out, source in self._names.items()})
 
+    @cached_property
     def _names(self) -> Mapping[str, str]:
         return self.names or {name: name for name in self.parts[0].column_names}
 

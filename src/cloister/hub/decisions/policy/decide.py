@@ -38,10 +38,10 @@ def decide(who: Who, what: str, which: Object | None, context: Context, mandator
     >>> no.allowed, no.rule, no.reason, no.ask.person
     (False, 'grant:g1', 'purpose', 'ada')
     """
-    coarse = may(who, what)
-    if not coarse.allowed:
+    action = actions().get(what)
+    coarse = _may(who, what, action)
+    if action is None or not coarse.allowed:
         return coarse
-    action = actions()[what]
     no = _in_advance(who, action, which, context)
     if no is not None:
         return _no(what, no)
@@ -64,7 +64,10 @@ def may(who: Who, what: str) -> Decision:
     >>> may(Who(), "public.read").reason, may(Who(), "question.ask").reason, may(Who(id="p1"), "question.ask").reason
     ('public', 'login', 'no-role')
     """
-    action = actions().get(what)
+    return _may(who, what, actions().get(what))
+
+
+def _may(who: Who, what: str, action: Action | None) -> Decision:
     if action is None:
         return _no(what, No(rule="actions", reason="unknown-action", ask=Ask(role=ADMINISTRATOR)))
     if NOBODY in action.roles:

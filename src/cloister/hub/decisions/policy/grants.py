@@ -189,7 +189,7 @@ def _as_algorithm(rules: Rules, action: Action, context: Context) -> bool:
 
 def _named(members: Members, who: Who) -> bool:
     people, institutions, projects = members.people, members.institutions, members.projects
-    if not who.id or not (members.narrowed or members.anybody or members.training or members.attributes):
+    if not who.id or not (members.anybody or members.training or members.attributes or members.narrowed):
         return False
     if people is not None and who.id not in people and (not who.email or who.email not in people):
         return False
@@ -220,7 +220,7 @@ def _unmet(rules: Rules, action: Action, which: Object, context: Context) -> str
         return "method"
     if rules.only_with is not None and any(other.id not in rules.only_with for other in context.together):
         return "only-with"
-    risky = beyond_risk(rules, action, which, context)
+    risky = None if rules.risk is None else beyond_risk(rules, action, which, context)
     if risky is not None:
         return risky
     if rules.share is not None and _beyond_share(rules.share, which, context):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,8 +94,8 @@ class Live:
             if name in self.closed_for:
                 raise self.closed_for[name]
         known, opened = [name for name in wanted if name in self._states], self._open
-        with opened.registry.pinned():
-            narrowed = {*(rows or ()), *(columns or ())}
+        narrowed = {*(rows or ()), *(columns or ())}
+        with opened.registry.pinned() if narrowed else nullcontext():
             if narrowed and not narrowed <= opened.tables.keys():  # the session would say which others there are
                 raise Exchanged
             return opened.on_behalf(
@@ -120,8 +120,10 @@ class Live:
         return Held(session=session, tables=tables, whole=whole, found_shared=self._found_shared)
 
     def is_of(self, generation: int) -> bool:
-        """Whether nothing is to be taken over from that generation, so that no look into the database is needed."""
-        return generation == self._generation and not self._worth_a_try()
+        """Whether nothing is to be taken over from that generation, so that no look into the database is needed: nor is
+        something closed that may be well again (a ledger thawed, a database back)."""
+        waits = bool(self.closed_for) and self._hub.clock() >= self._tried + _AGAIN
+        return generation == self._generation and not waits
 
     def renew(self, db: Db, now: int | None = None) -> None:
         """Take over what was registered, changed, closed or deleted since; and try again what could not be opened a while ago.
@@ -150,10 +152,6 @@ class Live:
                 self._take(db, name, row, version, label_of(version, by_id, parts), then)
             self._shut_shared()
             self._generation = now
-
-    def _worth_a_try(self) -> bool:
-        """Whether something is closed that may be well again: a ledger thawed, a database back."""
-        return bool(self.closed_for) and self._hub.clock() >= self._tried + _AGAIN
 
     def close(self) -> None:
         """Remove all prepared rows."""

@@ -86,7 +86,8 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, dict | Mapping):
         told = {}
         for name, each in value.items():
-            told[name if type(name) is str and _KEPT(name) else text_of(name)] = cleaned(each)
+            kept = each if type(each) is str and _KEPT(each) else cleaned(each)
+            told[name if type(name) is str and _KEPT(name) else text_of(name)] = kept
         return told
     if isinstance(value, list | tuple):
         return [each if type(each) is str and _KEPT(each) else cleaned(each) for each in value]

@@ -148,11 +148,10 @@ def _keep(
     paid: dict[str, str],
 ) -> list[Answered]:
     """What was charged goes into `paid` first: a refusal says it."""
-    texts = wish.texts
+    texts, ids, algorithm = wish.texts, [each.id for each in found.objects], found.terms.algorithm
     costs = [{population: str(cost) for population, cost in each.spent_by.items()} for each in releases]
     if not releases[0].provenance.repeated:  # several share one charge
         paid.update(costs[0])
-    ids, algorithm = [each.id for each in found.objects], found.terms.algorithm
     policy, created = found.policy.to_dict(), hub.now()
     how: dict[str, Any] = {"data_sets": ids, "columns": found.columns, "dialect": wish.dialect}
     kept: list[Answered] = []
@@ -235,7 +234,7 @@ def ask_once(
         kept = asking((lambda db, kept: claim.store(db, 201, told(kept))) if key else None)
         return 201, told(kept)
 
-    return once(hub, caller, key, request, work, **how)
+    return once(hub, caller, key, request, work, **how) if key else work(Claim(key))
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:

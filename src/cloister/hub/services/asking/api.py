@@ -122,7 +122,7 @@ def _asked(hub: Hub, caller: Caller, question: Question, key: str, *, later: boo
         lambda beside: [answered_to(hub, caller, wish, beside=beside)],
         lambda kept: _body(kept[0], wish.confidence),
         later=lambda: wish if later else None,
-        again=_again(hub, caller),
+        again=_again(hub, caller) if key else None,
     )
     headers = {}
     if status == 202:
@@ -141,9 +141,7 @@ def _plain(request: Request, body: bytes) -> tuple[Question, str] | None:
         return None
 
 
-DIRECT = Direct(
-    path="/questions", action="question.ask", read=_plain, answer=lambda hub, caller, asked: _asked(hub, caller, *asked)
-)
+DIRECT = Direct(path="/questions", action="question.ask", read=_plain, answer=_asked)
 """`POST /questions`, with an API token."""
 
 

@@ -94,7 +94,7 @@ class _Query:
 
     def spend(self, session: Session) -> str | Guarantee | None:
         """What may be spent in that session: a wanted margin is looked for once."""
-        if not self._buys:
+        if not self._buys or self._wish.within is None:
             return self._wish.spend or None
         if self._spend is None or self._spend[0] is not session:
             self._spend = session, spend_for(session, self._wish, buy=False)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
@@ -56,7 +57,7 @@ class QuestionRequest:
     dialect: str | None = None
     fresh: bool = False
 
-    @property
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         """Every question of the wish."""
         return self.sql, *self.more
