@@ -111,7 +111,7 @@ def address_of(house: House, peer: str, *forwarded: str) -> str:
         "headers": [(b"x-forwarded-for", each.encode()) for each in forwarded if each],
         "client": (peer, 1) if peer else None,
     }
-    return Middleware(house.app, house.hub)._address(Request(scope))
+    return Middleware(house.app, house.hub)._address(Request(scope))[0]
 
 
 @pytest.mark.parametrize(
