@@ -21,6 +21,7 @@ def test_itemsets_are_those_of_brute_force(engine: itemsets.Engine, seed: int) -
     found = frequent_itemsets(lists, min_support=f"{(1 + seed % 4) / 10}", engine=engine)
     assert {frozenset(each.items): each.count for each in found} == frequent_by_hand(lists, least)
     assert len(found) == len({each.items for each in found})
+    assert [each.support for each in found] == [each.count / len(lists) for each in found]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -30,6 +31,7 @@ def test_rules_are_those_of_brute_force(seed: int) -> None:
     assert {(frozenset(rule.antecedent), frozenset(rule.consequent)) for rule in found} == rules_by_hand(lists, 6, (55, 100))
     for rule in found:
         assert rule.confidence >= 0.55
+        assert rule.support == rule.count / 40
         assert rule.lift == pytest.approx(rule.confidence / (rule.consequent_count / 40))
 
 
