@@ -392,7 +392,7 @@ class Door:
         plan, history = bought(self._analyst, shapes, self._analyst.spends(shapes, spend), purpose, parts)
         if len(shapes) == 1:
             self._kept.add(shapes[0])
-        return list(map(self._tied, assembled(plan, history, who=self.who), questions))
+        return self._all_tied(assembled(plan, history, who=self.who), questions)
 
     @pinned
     def workload_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
@@ -402,7 +402,7 @@ class Door:
 
         shapes, workload, together = self._workload(questions)
         plan, history = bought(self._analyst, together, self._analyst.spends(together, spend), purpose, workload.weights)
-        return list(map(self._tied, assembled_workload(workload, shapes, plan, history, who=self.who), questions))
+        return self._all_tied(assembled_workload(workload, shapes, plan, history, who=self.who), questions)
 
     @pinned
     def stored(self, question: Question, spend: Spending | None = None, *, purpose: str = "") -> Release | None:
@@ -447,9 +447,7 @@ class Door:
 
         shapes, workload, together = self._workload(questions)
         found = stored(self._analyst, together, spend, purpose, workload.weights)
-        if found is None:
-            return None
-        return list(map(self._tied, assembled_workload(workload, shapes, *found, who=self.who), questions))
+        return None if found is None else self._all_tied(assembled_workload(workload, shapes, *found, who=self.who), questions)
 
     @pinned
     def explain_workload(self, questions: Sequence[Question], spend: Spending) -> Plan:
@@ -615,6 +613,9 @@ class Door:
             if history.stored and history.had(shape.population) >= spends[shape.population].amount:
                 return how, history
         return None
+
+    def _all_tied(self, releases: Sequence[Release], questions: Sequence[Question]) -> list[Release]:
+        return [self._tied(*each) for each in zip(releases, questions, strict=True)]
 
     def _tied(self, release: Release, question: Question) -> Release:
         version = release.provenance.version

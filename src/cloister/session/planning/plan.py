@@ -120,9 +120,7 @@ class Plan:
         """How many seconds the engine may work: from public facts alone."""
         seconds = 0.0
         for part in self.parts:
-            passes = 1
-            for block in part.shape.blocks:
-                passes += block.leaves is not None
+            passes = 1 + sum([block.leaves is not None for block in part.shape.blocks])
             seconds += limit_of(passes, part.shape.declaration.size)
         return seconds
 
