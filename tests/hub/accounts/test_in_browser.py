@@ -19,7 +19,7 @@ from cloister.hub.platform.accounts import invite, totp
 from tests.hub.accounts.identity_provider import CLIENT, SECRET, IdentityProvider
 from tests.hub.accounts.world import PASSWORD, World
 from tests.hub.house import Clock
-from tests.hub.web.browser import WIDTHS, Guarded, accessible, browser, log_in, served, visit  # noqa: F401
+from tests.hub.web.browser import WIDTHS, Guarded, accessible, browser, last, log_in, served, visit  # noqa: F401
 from tests.tiers import some_by_day
 
 
@@ -110,6 +110,6 @@ def test_single_sign_on_there_and_back(world: World, browser: Chromium, provider
 
 
 def _log_out(page: Page) -> None:
-    page.locator("header details.menu summary").last.click()
+    last(page.locator("header details.menu summary")).click()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/login")

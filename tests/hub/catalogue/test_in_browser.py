@@ -12,7 +12,7 @@ from tests.hub.accounts.world import PASSWORD
 from tests.hub.catalogue.growing import EDGES, opened, rows, window
 from tests.hub.catalogue.world import FORM, PEOPLE, Sender, World
 from tests.hub.stories.town import CHINESE, ENGLISH, WAYS, WIDE, Way, walked
-from tests.hub.web.browser import accessible, browser, log_in, served, strict, visit  # noqa: F401  (fixtures)
+from tests.hub.web.browser import accessible, browser, last, log_in, served, strict, visit  # noqa: F401  (fixtures)
 from tests.tiers import by_day_and_night
 
 
@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_mended_before_the_table_opens(
         sex.get_by_role("link").click()
         assert page.url == f"{address}/register/{number}#f-c1_kind"
         page.locator("[name=c1_values]").fill("F\nM\nD")
-        page.locator(f"main form[action$='{number}'] button:not([formaction])").last.click()
+        last(page.locator(f"main form[action$='{number}'] button:not([formaction])")).click()
         assert page.url == f"{address}/register/{number}/review"
         page.locator(f"form[action$='/{number}/open'] button").click()
         page.wait_for_url(f"{address}/datasets/people/manage", wait_until="networkidle")

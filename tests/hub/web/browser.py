@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, expect, sync_playwright
 
 from scripts.engines import chromium
 
@@ -169,6 +169,12 @@ def follow_link(page: Page, link: str) -> None:
     page.goto(_origin(page) + urlsplit(link).path)
     page.locator("main form button").first.click()
     page.wait_for_load_state("load")
+
+
+def last(found: Locator) -> Locator:
+    """The last of these on the whole page: while a page comes in, the last that is there may be any of them."""
+    found.page.wait_for_load_state("load")
+    return found.last
 
 
 def _origin(page: Page) -> str:
