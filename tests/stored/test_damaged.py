@@ -50,6 +50,7 @@ OWN = {
     "algorithm.settings": ("/api/v1/algorithms", "/algorithms"),
     "joint_survey.questions": ("/api/v1/joint-surveys", "/joint-surveys"),
     "joint_survey.helper": ("/api/v1/joint-surveys", "/joint-surveys"),
+    "joint_survey.sums": ("/api/v1/joint-surveys", "/joint-surveys"),
     "api_token.scopes": ("/api/v1/tokens", "/account/tokens"),
 }
 """Lists of their own that are looked at, too."""

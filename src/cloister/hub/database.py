@@ -25,11 +25,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
-from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, create_engine, event, select, text
+from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, String, create_engine, event, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import DeclarativeBase, ORMExecuteState, Session, sessionmaker
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from cloister.errors import CloisterError, InvalidParameter
 
@@ -101,7 +101,7 @@ class Damaged:
 class Shaped(TypeDecorator[Any]):
     """A column of JSON: an object, or a list. A row in which another thing stands is loaded like any other (`Damaged`)."""
 
-    impl = JSON
+    impl: type[TypeEngine[Any]] = JSON
     cache_ok = True
 
     def __init__(self, shape: type) -> None:
@@ -110,8 +110,8 @@ class Shaped(TypeDecorator[Any]):
 
     def result_processor(self, dialect: Any, coltype: Any) -> Any:
         """What the program gets."""
-        shape = self.shape
-        read: Any = json.JSONDecoder().decode if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
+        shape, as_text = self.shape, dialect.name == "sqlite" or type(self).impl is not JSON
+        read: Any = json.JSONDecoder().decode if as_text else super().result_processor(dialect, coltype)
         read = read or (lambda value: value)  # the driver of PostgreSQL reads it
 
         def process(value: Any) -> Any:
@@ -124,6 +124,22 @@ class Shaped(TypeDecorator[Any]):
             return found if found is None or isinstance(found, shape) else Damaged()
 
         return process
+
+
+class ShapedText(Shaped):
+    """The same in a column of text, which is empty where there is nothing."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Any) -> str:
+        """What the database is given."""
+        return "" if value is None else json.dumps(value)
+
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        """What the program gets."""
+        process = super().result_processor(dialect, coltype)
+        return lambda value: process(value or None)
 
 
 def damaged_rows(db: Session) -> list[str]:

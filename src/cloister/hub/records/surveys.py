@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Base, ShapedText
 
 _UNORDERED = {"sqlite_with_rowid": False}
 """Rows lie in the order of their names, which are chance. SQLite would number them as they come otherwise: the numbers would put
@@ -98,8 +98,8 @@ class HeldJointSurvey(Base):
     """The digest of the secret in the helper's link."""
     helper: Mapped[dict[str, Any]]
     """Its name and its public key, once it has joined."""
-    sums: Mapped[str] = mapped_column(default="")
-    """This hub's shares of the sums so far, as JSON: numbers by chance without the helper's. Empty once its noise is in."""
+    sums: Mapped[Any] = mapped_column(ShapedText(list), nullable=False)
+    """This hub's shares of the sums so far: numbers by chance without the helper's. None once its noise is in."""
     result: Mapped[dict[str, Any]]
     """`own`: this hub's shares with its noise, until the helper gives its own. Then the sums that were opened, with their noise,
     and of how many reports they are."""

@@ -149,7 +149,7 @@ def open_joint(hub: Hub, db: Db, caller: Caller, number: str) -> HeldJointSurvey
         raise Conflict("The survey was not opened", why="no helper has joined", instead="send the link to the other institution")
     survey = _capped(hub, survey_of(row))
     row.state, row.opened = "open", hub.now()
-    row.sums = json.dumps([[0] * len(prio3.circuit.decode([0] * prio3.circuit.length)) for prio3 in survey.sums])
+    row.sums = [[0] * len(prio3.circuit.decode([0] * prio3.circuit.length)) for prio3 in survey.sums]
     _written(hub, db, caller, "survey.open", row, questions=len(row.questions), helper=row.helper["name"])
     return row
 
@@ -268,12 +268,12 @@ def helped(hub: Hub, number: str, secret: str, sent: Mapping[str, Any]) -> dict[
             _join(hub, db, row, sent)
         if row.state in ("open", "closed"):
             _count(db, row, decided)
-        if row.state == "closed" and row.sums and not reports_of(db, row)["new"]:
+        if row.state == "closed" and row.sums is not None and not reports_of(db, row)["new"]:
             _put_noise_in(row)
     if isinstance(sent.get("shares"), list):
         with hub.database.begin() as db:
             row = _helps(db, number, secret, lock=True)
-            if row.state == "closed" and not row.sums and sent.get("list") == _list(db, row):
+            if row.state == "closed" and row.sums is None and sent.get("list") == _list(db, row):
                 _open_sums(hub, db, row, sent["shares"])
     with hub.database.reading() as db:
         return _next(hub, db, _helps(db, number, secret))
@@ -335,8 +335,8 @@ def _count(db: Db, row: HeldJointSurvey, decided: Mapping[str, list[list[int]]])
         added = decided[each.nonce]
         if added:
             with _stored():
-                parts = zip(survey_of(row).sums, json.loads(row.sums), added, strict=True)
-                row.sums = json.dumps([prio3.circuit.field.add(total, one) for prio3, total, one in parts])
+                parts = zip(survey_of(row).sums, row.sums, added, strict=True)
+                row.sums = [prio3.circuit.field.add(total, one) for prio3, total, one in parts]
         each.state, each.body = "counted" if added else "dropped", ""
     db.flush()
 
@@ -348,9 +348,9 @@ def _put_noise_in(row: HeldJointSurvey) -> None:
 
     survey = survey_of(row)
     with _stored():
-        parts = zip(survey.sums, survey.questions, json.loads(row.sums), strict=True)
+        parts = zip(survey.sums, survey.questions, row.sums, strict=True)
         own = [noisy_share(prio3, asked.epsilon, total).hex() for prio3, asked, total in parts]
-    row.result, row.sums = {"own": own}, ""
+    row.result, row.sums = {"own": own}, None
 
 
 def _open_sums(hub: Hub, db: Db, row: HeldJointSurvey, shares: Sequence[Any]) -> None:
