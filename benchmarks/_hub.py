@@ -44,11 +44,12 @@ class Client:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=60)
-        self._headers = {"Content-Type": "application/json", "Authorization": f"Bearer {place.token}"}
+        self._headers = {"Authorization": f"Bearer {place.token}"}
 
-    def post(self, body: Mapping[str, Any], path: str = "") -> int:
-        """One request and its answer: the status."""
-        self._connection.request("POST", path or self._place.path, json.dumps(body), self._headers)
+    def post(self, body: Mapping[str, Any] | bytes, path: str = "") -> int:
+        """One request and its answer: the status. Bytes are a file in CSV."""
+        sent, kind = (body, "text/csv") if isinstance(body, bytes) else (json.dumps(body), "application/json")
+        self._connection.request("POST", path or self._place.path, sent, {**self._headers, "Content-Type": kind})
         answer = self._connection.getresponse()
         answer.read()
         return answer.status
