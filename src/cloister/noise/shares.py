@@ -162,12 +162,8 @@ class NoiseShares:
                 why=f"the shares are sized for {self.honest} to {self.parties} parties",
                 instead=f"present={self.parties}",
             )
-        if isinstance(self.law, DiscreteLaplace):
-            whole = present == self.honest
-            return self.law if whole else SummedNoise(parts=[(self.law, Fraction(present, self.honest))])
-        share = self.share
-        assert isinstance(share, DiscreteGaussian)
-        return SummedNoise(parts=[(share, present)])
+        _ = self.share  # refused where it is too narrow
+        return of_all(self.law, present, self.honest)
 
 
 def laplace_share(law: DiscreteLaplace, number: int) -> SummedNoise:

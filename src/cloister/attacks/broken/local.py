@@ -157,5 +157,3 @@ LEVEL_IN_CLEAR = ChannelTwin(
     broken=lambda: _levels(0.8, 0.2),
     mended=lambda: _levels(0.5, 0.5),
 )
-
-TWINS: tuple[Twin | ChannelTwin, ...] = (OFF_BY_ONE, PIECEWISE_BY_COIN, TIES_ON_ONE_SIDE, TIES_ON_BOTH_SIDES, LEVEL_IN_CLEAR)

@@ -95,5 +95,3 @@ SHARES_FOR_ALL = ChannelTwin(
     broken=_half_of_them,
     mended=_sized_for_half,
 )
-
-TWINS: tuple[Twin | ChannelTwin, ...] = (KNOWN_FACTOR, SHARES_FOR_ALL)

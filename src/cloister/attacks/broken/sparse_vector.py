@@ -134,5 +134,3 @@ NO_LIMIT = Twin(
     mended=_mended(_REPEATS),
     runs=300_000,
 )
-
-TWINS: tuple[Twin, ...] = (SHOWS_VALUES, TOO_LITTLE_FOR_MANY, QUIET_QUERIES, NO_LIMIT)
