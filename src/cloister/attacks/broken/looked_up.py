@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,10 +51,6 @@ def _best_on_their_own_grid(data: Any, n: int, random: Random) -> NDArray[np.int
     return _best_on(Fraction(1, math.lcm(*(each.denominator for each in data))), data, n, random)
 
 
-def _best_on_a_declared_grid(data: Any, n: int, random: Random) -> NDArray[np.int64]:
-    return _best_on(_STEP, data, n, random)
-
-
 GRID_LOOKED_UP = Twin(
     name="a grid looked up",
     mistake=(
@@ -69,7 +66,7 @@ GRID_LOOKED_UP = Twin(
     left=(Fraction(1), *(Fraction(0),) * _RIVALS),
     right=(Fraction(1), *(_STEP,) * _RIVALS),
     broken=_best_on_their_own_grid,
-    mended=_best_on_a_declared_grid,
+    mended=partial(_best_on, _STEP),
     runs=80_000,
 )
 
