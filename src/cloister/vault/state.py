@@ -225,7 +225,7 @@ class State:
             for name, word in pending.words.items():
                 before = self.words(collection, [name]).get(name) or Word(word.epoch)
                 if word.used > before.used:
-                    skipped[name] = before.skipping(before.used, word.used).used_to(word.used)
+                    skipped[name] = before.skipping(before.used, word.used)._replace(used=word.used)
             self._put_words(collection, skipped)
             self.database.run("UPDATE collections SET pending = NULL WHERE name = ?", [collection])
 
