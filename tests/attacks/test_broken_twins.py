@@ -196,8 +196,8 @@ def test_the_numbers_of_what_is_wrong_without_leaking() -> None:
 @pytest.mark.statistical
 def test_the_coin_biases_piecewise_as_computed() -> None:
     n = 200_000
-    broken = local._piecewise_by_coin(0.5, n, Random.deterministic(1)).mean()
-    mended = local._piecewise_by_length(0.5, n, Random.deterministic(1)).mean()
+    broken = local.PIECEWISE_BY_COIN.broken(0.5, n, Random.deterministic(1)).mean()
+    mended = local.PIECEWISE_BY_COIN.mended(0.5, n, Random.deterministic(1)).mean()
     error = 5 * local._REACH / math.sqrt(n)
     assert broken == pytest.approx(useless.piecewise_by_coin_mean(0.5, 1), abs=error)
     assert mended == pytest.approx(0.5, abs=error)

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloister.errors import InvalidParameter
-from cloister.noise import Random
-from cloister.noise.bernoulli import SLACK, bernoulli, bernoulli_exp, bernoulli_exp_each, coin, coin_exp
+from cloister.noise.bernoulli import SLACK, bernoulli, coins
 from cloister.noise.enclosure import exp_above, exp_below, exp_enclosure, lies_below, rational_enclosure
 from tests.noise.scripted import Scripted
 
@@ -58,8 +57,6 @@ def test_a_rational_coin_is_decided_by_the_bits_beyond_the_first(p: Fraction) ->
     below, above = [*words[:2], words[2] - 1], [*words[:2], words[2] + 1]
     assert bernoulli(p, 1, random=Scripted(below)).tolist() == [True]
     assert bernoulli(p, 1, random=Scripted(above)).tolist() == [False]
-    assert coin(p, Scripted(below))
-    assert not coin(p, Scripted(above))
 
 
 @pytest.mark.parametrize("x", [Fraction(1, 10**9), Fraction(1), Fraction(22, 7), Fraction(60)])
@@ -69,9 +66,7 @@ def test_an_exponential_coin_is_decided_by_the_bits_beyond_the_first(x: Fraction
     words = [bits >> 128, (bits >> 64) & (2**64 - 1), bits & (2**64 - 1)]
     for shift, expected in ((-3, True), (3, False)):
         script = [*words[:2], words[2] + shift]
-        assert bernoulli_exp(x, 1, random=Scripted(script)).tolist() == [expected]
-        assert bernoulli_exp_each([x], random=Scripted(script)).tolist() == [expected]
-        assert coin_exp(x, Scripted(script)) is expected
+        assert coins(exp_enclosure(x), 1, Scripted(script)).tolist() == [expected]
 
 
 def test_numpys_exp_is_within_what_the_proof_assumes() -> None:
@@ -100,23 +95,14 @@ def test_lazy_comparison_with_a_dyadic_number_ends() -> None:
 def test_sure_coins() -> None:
     assert bernoulli(1, 5).all()
     assert not bernoulli(0, 5).any()
-    assert bernoulli_exp(0, 5).all()
-    assert bernoulli_exp_each([Fraction(0)] * 3 + [Fraction(10**9)]).tolist() == [True, True, True, False]
-    assert bernoulli_exp_each([]).size == 0
-    assert coin_exp(Fraction(0), Random())
     # the largest word there is, against a probability that rounds to 1 in floating point
     nearly = [2**64 - 1, 2**64 - 1, 0]
-    assert coin_exp(Fraction(1, 2**130), Scripted(nearly))
-    assert bernoulli_exp(Fraction(1, 2**130), 1, random=Scripted(nearly)).tolist() == [True]
+    assert coins(exp_enclosure(Fraction(1, 2**130)), 1, Scripted(nearly)).tolist() == [True]
 
 
 def test_refusals() -> None:
     for p in (-1, "1.1", "nan", float("inf")):
         with pytest.raises(InvalidParameter):
             bernoulli(p, 1)
-    with pytest.raises(InvalidParameter):
-        bernoulli_exp(-1, 1)
-    with pytest.raises(InvalidParameter):
-        bernoulli_exp_each([Fraction(-1)])
     with pytest.raises(InvalidParameter):
         bernoulli("1/2", -1)

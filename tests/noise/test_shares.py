@@ -13,7 +13,7 @@ from scipy import stats
 import cloister as cl
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, SummedNoise
 from cloister.noise.laws import law_from, law_plain
-from cloister.noise.shares import NoiseShares, gaussian_share, laplace_share, rho_of_sum
+from cloister.noise.shares import NoiseShares, gaussian_share, rho_of_sum
 
 FALSE_ALARM = 1e-7
 DRAWS = 40_000
@@ -53,7 +53,7 @@ def check_law(drawn: np.ndarray[Any, Any], law: SummedNoise) -> None:
 @pytest.mark.parametrize("number", [2, 3, 7])
 def test_laplace_shares_add_up_to_the_law_exactly(number: int) -> None:
     law, random = DiscreteLaplace(scale=6), Random.deterministic(number)
-    drawn = sum(laplace_share(law, number).sample(DRAWS, random=random) for _ in range(number))
+    drawn = sum(NoiseShares(law=law, parties=number, honest=number).share.sample(DRAWS, random=random) for _ in range(number))
     check_law(np.asarray(drawn), SummedNoise(parts=[(law, 1)]))
 
 
@@ -134,8 +134,9 @@ def test_laws_are_known_again_by_name() -> None:
 
 
 def test_a_share_may_be_wide() -> None:
-    assert laplace_share(DiscreteLaplace(scale=10**7), 3).sample(1, random=Random.deterministic(1)).dtype == np.int64
-    assert laplace_share(DiscreteLaplace(scale=10**30), 3).sample(1, random=Random.deterministic(1)).dtype == object
+    for scale, kind in ((10**7, np.int64), (10**30, object)):
+        share = NoiseShares(law=DiscreteLaplace(scale=scale), parties=3, honest=3).share
+        assert share.sample(1, random=Random.deterministic(1)).dtype == kind
 
 
 @pytest.mark.parametrize(("parties", "honest"), [(3, 3), (5, 3), (10, 4), (4, 1)])

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from cloister.errors import UnsupportedQuery
-from cloister.noise import DiscreteLaplace, Random, SummedNoise
-from cloister.noise.shares import gaussian_share, laplace_share
+from cloister.noise import Random
+from cloister.noise.shares import NoiseShares
 from cloister.session.state.view import rebuilt
 from cloister.tables import Abilities, Answering, Base, Prepared, PrivateTable, PublicTable, Relation, Workspace, prepare, relate
 from cloister.tables.engines.engine import Compiled, PreparationReport, Site
@@ -132,16 +132,13 @@ class InEachPart(Answering):
         if self.parties.drawing == "one":
             return np.asarray(law.release(sum(exact), random=random)), law
         honest = len(self.parts) - self.parties.may_miss
-        laplace = isinstance(law, DiscreteLaplace)
-        share = laplace_share(law, honest) if laplace else gaussian_share(law, honest, coordinates=numbers)
+        shares = NoiseShares(law=law, parties=len(self.parts), honest=honest, coordinates=numbers)
         shape = np.shape(exact[0])
         total = sum(
-            mine + share.sample(int(np.prod(shape)), random=own).reshape(shape) for mine, own in zip(exact, randoms, strict=True)
+            mine + shares.share.sample(int(np.prod(shape)), random=own).reshape(shape)
+            for mine, own in zip(exact, randoms, strict=True)
         )
-        number = share.parts[0][1] * len(exact) if isinstance(share, SummedNoise) else len(exact)
-        if laplace and number == 1:
-            return total, law
-        return total, SummedNoise(parts=[(law if laplace else share, number)])
+        return total, shares.total(len(exact))
 
     def cancel(self, thread: int | None = None) -> None:
         """In each part."""

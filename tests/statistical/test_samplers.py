@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cloister.noise import DiscreteExponential, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Random, Staircase
-from cloister.noise.bernoulli import bernoulli, bernoulli_exp
+from cloister.noise.bernoulli import bernoulli, coins
+from cloister.noise.enclosure import exp_enclosure
 from cloister.noise.inversion import Inversion
 from tests.statistical import power
 
@@ -171,7 +172,7 @@ def test_coins_are_fair_to_their_bias(p: str) -> None:
 
 @pytest.mark.parametrize("x", ["1e-3", "1", "6.5"])
 def test_exponential_coins_are_fair_to_their_bias(x: str) -> None:
-    heads = int(bernoulli_exp(x, 1_000_000, random=Random.deterministic(4)).sum())
+    heads = int(coins(exp_enclosure(Fraction(x)), 1_000_000, Random.deterministic(4)).sum())
     assert stats.binomtest(heads, 1_000_000, float(np.exp(-float(Fraction(x))))).pvalue > LEAST_P
 
 

@@ -274,7 +274,7 @@ def test_margins_cover_as_often_as_they_say(kind: dict[str, Any], confidence: fl
     noise = counter.noise.sample(runs * 100, random=Random.deterministic(7)).reshape(runs, 100).astype(float)
     off = noise @ np.linalg.inv(strategy_of(declared)).T.cumsum(axis=1) if "rho" in kind else None
     for taken in (1, 7, 63, 64, 100):
-        counter._now = counter._now._replace(taken=taken)
+        counter._now.taken = taken
         if off is None:
             ends = [taken >> level << level for level in range(7) if taken >> level & 1]
             wrong = noise[:, [end - 1 for end in ends]].sum(axis=1)
@@ -290,7 +290,7 @@ def test_margins_cover_as_often_as_they_say(kind: dict[str, Any], confidence: fl
 def test_margins_hold_where_noise_is_small_and_whole(epsilon: int, taken: int) -> None:
     """By the exact law of the sum of so many discrete Laplace numbers."""
     counter = Counter(epsilon=epsilon, steps=7)
-    counter._now = counter._now._replace(taken=taken)
+    counter._now.taken = taken
     chance = np.exp(-np.abs(np.arange(-400, 401)) * epsilon / 3)
     law = np.ones(1)
     for _ in range(taken.bit_count()):

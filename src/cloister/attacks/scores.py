@@ -99,20 +99,18 @@ class MembershipResult:
 
     def true_positives(self, at: Exact = "0.001", *, confidence: Exact = _CONFIDENCE) -> Rate:
         """The share of members found by the lowest threshold whose false positives are a share of `at` or less."""
-        allowed = float(exact_probability(at, "at"))
-        others = np.sort(self.others)
-        most = math.floor(allowed * len(others) * (1 + 1e-12))
-        # Everything above the (most + 1)-th largest score of the others: with ties on it, fewer than `most` are above.
-        hits = len(self.members) if most >= len(others) else int((self.members > others[len(others) - 1 - most]).sum())
-        return rate_of(hits, len(self.members), confidence=confidence)
+        return self._above(self.members, at, confidence)
 
     def false_positives(self, at: Exact = "0.001", *, confidence: Exact = _CONFIDENCE) -> Rate:
         """The share of others that the same threshold takes for members, with its own interval."""
-        allowed = float(exact_probability(at, "at"))
+        return self._above(self.others, at, confidence)
+
+    def _above(self, scores: Floats, at: Exact, confidence: Exact) -> Rate:
         others = np.sort(self.others)
-        most = math.floor(allowed * len(others) * (1 + 1e-12))
-        hits = len(others) if most >= len(others) else int((others > others[len(others) - 1 - most]).sum())
-        return rate_of(hits, len(others), confidence=confidence)
+        most = math.floor(float(exact_probability(at, "at")) * len(others) * (1 + 1e-12))
+        # Everything above the (most + 1)-th largest score of the others: with ties on it, fewer than `most` are above.
+        hits = len(scores) if most >= len(others) else int((scores > others[len(others) - 1 - most]).sum())
+        return rate_of(hits, len(scores), confidence=confidence)
 
     @staticmethod
     def most_under(guarantee: Guarantee, at: Exact = "0.001") -> float:

@@ -17,99 +17,42 @@ PureDP(epsilon='0.1')
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from cloister.lazily import Lazily
+
 if TYPE_CHECKING:
-    from cloister.noise.allowance import Allowance, Share
-    from cloister.noise.exponential import DiscreteExponential
-    from cloister.noise.gaussian import DiscreteGaussian, Gaussian
-    from cloister.noise.geometric import Geometric
-    from cloister.noise.laplace import DiscreteLaplace, Laplace
-    from cloister.noise.matrices import SymmetricGaussian, WishartMechanism
-    from cloister.noise.matrix import MatrixMechanism
-    from cloister.noise.mechanism import AdditiveNoise, Mechanism
-    from cloister.noise.multiplicative_weights import MultiplicativeWeights
-    from cloister.noise.propose import ProposeTestRelease
-    from cloister.noise.random import Random, default_random
-    from cloister.noise.randomized_response import BinaryResponse, KaryResponse
-    from cloister.noise.selection import Exponential, PermuteAndFlip, ReportNoisyMax
-    from cloister.noise.shares import SummedNoise
-    from cloister.noise.smooth import SmoothMedian
-    from cloister.noise.sparse_vector import AboveThreshold, SparseVector
-    from cloister.noise.staircase import Staircase
-    from cloister.noise.vector import VectorMechanism
+    from cloister.noise.allowance import Allowance as Allowance
+    from cloister.noise.allowance import Share as Share
+    from cloister.noise.exponential import DiscreteExponential as DiscreteExponential
+    from cloister.noise.gaussian import DiscreteGaussian as DiscreteGaussian
+    from cloister.noise.gaussian import Gaussian as Gaussian
+    from cloister.noise.geometric import Geometric as Geometric
+    from cloister.noise.laplace import DiscreteLaplace as DiscreteLaplace
+    from cloister.noise.laplace import Laplace as Laplace
+    from cloister.noise.matrices import SymmetricGaussian as SymmetricGaussian
+    from cloister.noise.matrices import WishartMechanism as WishartMechanism
+    from cloister.noise.matrix import MatrixMechanism as MatrixMechanism
+    from cloister.noise.mechanism import AdditiveNoise as AdditiveNoise
+    from cloister.noise.mechanism import Mechanism as Mechanism
+    from cloister.noise.multiplicative_weights import MultiplicativeWeights as MultiplicativeWeights
+    from cloister.noise.propose import ProposeTestRelease as ProposeTestRelease
+    from cloister.noise.random import Random as Random
+    from cloister.noise.random import default_random as default_random
+    from cloister.noise.randomized_response import BinaryResponse as BinaryResponse
+    from cloister.noise.randomized_response import KaryResponse as KaryResponse
+    from cloister.noise.selection import Exponential as Exponential
+    from cloister.noise.selection import PermuteAndFlip as PermuteAndFlip
+    from cloister.noise.selection import ReportNoisyMax as ReportNoisyMax
+    from cloister.noise.shares import SummedNoise as SummedNoise
+    from cloister.noise.smooth import SmoothMedian as SmoothMedian
+    from cloister.noise.sparse_vector import AboveThreshold as AboveThreshold
+    from cloister.noise.sparse_vector import SparseVector as SparseVector
+    from cloister.noise.staircase import Staircase as Staircase
+    from cloister.noise.vector import VectorMechanism as VectorMechanism
 
-_HOME = {
-    "AboveThreshold": "sparse_vector",
-    "AdditiveNoise": "mechanism",
-    "Allowance": "allowance",
-    "BinaryResponse": "randomized_response",
-    "DiscreteExponential": "exponential",
-    "DiscreteGaussian": "gaussian",
-    "DiscreteLaplace": "laplace",
-    "Exponential": "selection",
-    "Gaussian": "gaussian",
-    "Geometric": "geometric",
-    "KaryResponse": "randomized_response",
-    "Laplace": "laplace",
-    "MatrixMechanism": "matrix",
-    "Mechanism": "mechanism",
-    "MultiplicativeWeights": "multiplicative_weights",
-    "PermuteAndFlip": "selection",
-    "ProposeTestRelease": "propose",
-    "Random": "random",
-    "ReportNoisyMax": "selection",
-    "Share": "allowance",
-    "SmoothMedian": "smooth",
-    "SparseVector": "sparse_vector",
-    "Staircase": "staircase",
-    "SummedNoise": "shares",
-    "SymmetricGaussian": "matrices",
-    "VectorMechanism": "vector",
-    "WishartMechanism": "matrices",
-    "default_random": "random",
-}
+_lazily = Lazily(__name__)
 
-__all__ = [
-    "AboveThreshold",
-    "AdditiveNoise",
-    "Allowance",
-    "BinaryResponse",
-    "DiscreteExponential",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "Exponential",
-    "Gaussian",
-    "Geometric",
-    "KaryResponse",
-    "Laplace",
-    "MatrixMechanism",
-    "Mechanism",
-    "MultiplicativeWeights",
-    "PermuteAndFlip",
-    "ProposeTestRelease",
-    "Random",
-    "ReportNoisyMax",
-    "Share",
-    "SmoothMedian",
-    "SparseVector",
-    "Staircase",
-    "SummedNoise",
-    "SymmetricGaussian",
-    "VectorMechanism",
-    "WishartMechanism",
-    "default_random",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

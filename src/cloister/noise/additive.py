@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from cloister.noise.inversion import Inversion
 from cloister.noise.mechanism import Integers, check_confidence, release_integers, source
 from cloister.noise.random import Random, check_count
 from cloister.privacy.rational import Exact, float_up
@@ -27,7 +28,7 @@ class IntegerNoise(ABC):
         >>> DiscreteLaplace(scale=3).sample(5).shape
         (5,)
         """
-        return self._draw(check_count(n), source(random))
+        return self._law.draw(check_count(n), source(random))
 
     def release(self, value: Integers, *, random: Random | None = None) -> Any:
         """`value` plus fresh noise in each coordinate: an int for an int, an array of the same shape for an array.
@@ -40,8 +41,8 @@ class IntegerNoise(ABC):
         """
         drawn = source(random)
         if type(value) is int:
-            return value + self._draw_one(drawn)
-        return release_integers(value, lambda n: self._draw(n, drawn))
+            return value + self._law.draw_one(drawn)
+        return release_integers(value, lambda n: self._law.draw(n, drawn))
 
     def margin(self, confidence: Exact = "0.95") -> int:
         """The least m with P(|noise| ≤ m) ≥ `confidence`, for one coordinate.
@@ -64,13 +65,10 @@ class IntegerNoise(ABC):
             return 1.0
         return min(1.0, float_up(max(self._tail_above(m), _LEAST_FLOAT)))
 
+    @property
     @abstractmethod
-    def _draw(self, n: int, random: Random) -> NDArray[Any]:
-        """`n` draws."""
-
-    @abstractmethod
-    def _draw_one(self, random: Random) -> int:
-        """One draw."""
+    def _law(self) -> Inversion:
+        """What draws it."""
 
     @abstractmethod
     def _tail_above(self, m: int) -> Fraction:

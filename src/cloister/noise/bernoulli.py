@@ -1,4 +1,4 @@
-"""Exact coins: Bernoulli(p) for a rational p, and Bernoulli(exp(−x)) for a rational x ≥ 0.
+"""Exact coins: Bernoulli(p) for a rational p, or for a p that is known by its enclosure, such as exp(−x).
 
 A coin compares a uniform real number, drawn bit by bit, with its probability. The first 64 bits decide but for a chance
 near 2^−64 (rational p) or 2^−47 (exp, where the first look is in floating point); then more bits are drawn and compared
@@ -8,23 +8,18 @@ named.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cloister.errors import InvalidParameter
-from cloister.noise.enclosure import Enclosure, exp_enclosure, lies_below, rational_enclosure
+from cloister.noise.enclosure import Enclosure, lies_below, rational_enclosure
 from cloister.noise.mechanism import source
-from cloister.noise.random import Random, check_count
-from cloister.privacy.rational import Exact, exact, exact_nonnegative
+from cloister.noise.random import Random
+from cloister.privacy.rational import Exact, exact
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_DEEP = Fraction(700)
 
 SLACK = 2.0**-48
 """How far a float64 exp(−y) of a y that is right to 2^−50 (relatively), and a word rounded to float64, may be off together:
@@ -46,59 +41,10 @@ def bernoulli(p: Exact, n: int, *, random: Random | None = None) -> NDArray[np.b
     return coins(rational_enclosure(probability), n, source(random))
 
 
-def bernoulli_exp(x: Exact, n: int, *, random: Random | None = None) -> NDArray[np.bool_]:
-    """`n` independent coins, each True with probability exactly exp(−x), for a rational x ≥ 0.
-
-    >>> bernoulli_exp(0, 3).all(), bernoulli_exp(10**6, 3).any()
-    (np.True_, np.False_)
-    """
-    exponent = exact_nonnegative(x, "x")
-    return coins(exp_enclosure(exponent), n, source(random)) if exponent else np.ones(check_count(n), dtype=bool)
-
-
-def bernoulli_exp_each(xs: Sequence[Fraction], *, random: Random | None = None) -> NDArray[np.bool_]:
-    """One coin for each x, True with probability exactly exp(−x).
-
-    >>> bernoulli_exp_each([Fraction(0), Fraction(1000)]).tolist()
-    [True, False]
-    """
-    if any(x < 0 for x in xs):
-        raise InvalidParameter("An exponent is invalid", why="exp(−x) is a probability for x ≥ 0", instead="[Fraction(1, 2)]")
-    drawn = source(random)
-    words = drawn.words(len(xs))
-    near = np.exp(np.array([-float(min(x, _DEEP)) for x in xs], dtype=np.float64))
-    seen = words.astype(np.float64) * 2.0**-64
-    out: NDArray[np.bool_] = seen < near
-    for i in np.flatnonzero(np.abs(seen - near) <= SLACK).tolist():
-        out[i] = xs[i] == 0 or lies_below(int(words[i]), 64, exp_enclosure(xs[i]), drawn)
-    return out
-
-
-def coin_exp(x: Fraction, random: Random) -> bool:
-    """One coin, True with probability exactly exp(−x), without the cost of arrays.
-
-    >>> coin_exp(Fraction(0), Random())
-    True
-    """
-    if x == 0:
-        return True
-    word = random.word()
-    gap = math.exp(-float(x)) - word * 2.0**-64 if x < _DEEP else 0.0
-    return gap > 0 if abs(gap) > SLACK else lies_below(word, 64, exp_enclosure(x), random)
-
-
-def coin(p: Fraction, random: Random) -> bool:
-    """One coin, True with probability exactly `p`.
-
-    >>> coin(Fraction(1), Random())
-    True
-    """
-    return lies_below(random.word(), 64, rational_enclosure(p), random)
-
-
 def coins(probability: Enclosure, n: int, random: Random) -> NDArray[np.bool_]:
     """`n` coins whose probability is known by its `Enclosure`.
 
+    >>> from fractions import Fraction
     >>> coins(rational_enclosure(Fraction(1)), 2, Random()).tolist()
     [True, True]
     """

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 from cloister.noise.additive import IntegerNoise
@@ -14,15 +13,11 @@ from cloister.noise.gaussian_tails import discrete_delta, discrete_tail, least_e
 from cloister.noise.grid import GridNoise, default_step, l2_squared_on_grid, root_above
 from cloister.noise.inversion import Inversion, inversion
 from cloister.noise.mechanism import check_scale, set_fields
-from cloister.noise.random import Random
 from cloister.privacy.conversion import epsilon_of_zcdp, zcdp_within
 from cloister.privacy.gaussian import epsilon_of_gaussian, sigma_of_gaussian
 from cloister.privacy.guarantee import ZCDP, ApproxDP
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact, exact_positive, exact_probability, text_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -178,12 +173,6 @@ class DiscreteGaussian(IntegerNoise):
     @cached_property
     def _law(self) -> Inversion:
         return inversion(decay=1 / (2 * self.scale_squared), power=2)
-
-    def _draw(self, n: int, random: Random) -> NDArray[Any]:
-        return self._law.draw(n, random)
-
-    def _draw_one(self, random: Random) -> int:
-        return self._law.draw_one(random)
 
     def _tail_above(self, m: int) -> Fraction:
         return 2 * discrete_tail(self.scale_squared, m + 1)[1]

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from cloister.errors import InvalidParameter
+from cloister.noise.additive import IntegerNoise
+from cloister.noise.inversion import Inversion
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import Integers, set_fields
 from cloister.noise.random import Random
@@ -18,13 +20,13 @@ from cloister.privacy.rational import Exact, exact_positive, text_of
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Geometric:
+class Geometric(IntegerNoise):
     """P(k) = (1 − α)/(1 + α)·α^|k| with α = exp(−ε/sensitivity), added to integers; the sum is clamped to [low, high] if given.
 
     Guarantee: PureDP(epsilon), for any neighbours between which the L1 distance of the integer values is at most
     `sensitivity`. Theorem: Ghosh, Roughgarden & Sundararajan (2009): for one count it is optimal for every user at once,
     whatever the user believes in advance and however errors are weighed. Proof: it is `DiscreteLaplace` of scale
-    sensitivity/ε; clamping to public bounds is post-processing.
+    sensitivity/ε; clamping to public bounds is post-processing. `variance`, `margin`, `tail` and `sample` are of the noise alone.
 
     >>> Geometric(epsilon="0.5").guarantee, Geometric(epsilon="0.5").margin(0.95)
     (PureDP(epsilon='0.5'), 6)
@@ -68,37 +70,13 @@ class Geometric:
         """
         return self._noise.variance
 
-    def margin(self, confidence: Exact = "0.95") -> int:
-        """The least m with P(|noise| ≤ m) ≥ `confidence`, before clamping.
-
-        >>> Geometric(epsilon="0.1").margin()
-        30
-        """
-        return self._noise.margin(confidence)
-
-    def tail(self, m: int) -> float:
-        """P(|noise| > m), rounded up, before clamping.
-
-        >>> Geometric(epsilon=1).tail(-1)
-        1.0
-        """
-        return self._noise.tail(m)
-
-    def sample(self, n: int, *, random: Random | None = None) -> np.ndarray[Any, Any]:
-        """`n` independent draws of the noise.
-
-        >>> Geometric(epsilon=1).sample(2).shape
-        (2,)
-        """
-        return self._noise.sample(n, random=random)
-
     def release(self, value: Integers, *, random: Random | None = None) -> Any:
         """`value` plus noise, clamped to the range where one is declared.
 
         >>> Geometric(epsilon=100, low=0).release([5, -7]).tolist()
         [5, 0]
         """
-        noisy = self._noise.release(value, random=random)
+        noisy = super().release(value, random=random)
         if isinstance(noisy, int):
             noisy = noisy if self.low is None else max(noisy, self.low)
             return noisy if self.high is None else min(noisy, self.high)
@@ -112,3 +90,13 @@ class Geometric:
     @cached_property
     def _noise(self) -> DiscreteLaplace:
         return DiscreteLaplace(scale=self.sensitivity / self.epsilon, sensitivity=self.sensitivity)
+
+    @property
+    def _law(self) -> Inversion:
+        return self._noise._law
+
+    def _tail_above(self, m: int) -> Fraction:
+        return self._noise._tail_above(m)
+
+    def _guess(self, miss: Fraction) -> int:
+        return self._noise._guess(miss)

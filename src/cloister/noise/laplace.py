@@ -6,19 +6,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from cloister.noise.additive import IntegerNoise
 from cloister.noise.enclosure import exp_above, exp_below
 from cloister.noise.grid import GridNoise, default_step, l1_on_grid
 from cloister.noise.inversion import Inversion, inversion
 from cloister.noise.mechanism import check_scale, set_fields
-from cloister.noise.random import Random
 from cloister.privacy.guarantee import PureDP
 from cloister.privacy.rational import Exact, exact_positive, text_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -32,6 +27,7 @@ class DiscreteLaplace(IntegerNoise):
 
     Error: variance 2α/(1 − α)² with α = exp(−1/scale).
 
+    >>> from cloister.noise.random import Random
     >>> noise = DiscreteLaplace(scale="10", sensitivity=1)
     >>> noise.guarantee, noise.margin(0.95), round(noise.variance, 2)
     (PureDP(epsilon='0.1'), 30, 199.83)
@@ -82,12 +78,6 @@ class DiscreteLaplace(IntegerNoise):
     def _law(self) -> Inversion:
         return inversion(decay=1 / self.scale, power=1)
 
-    def _draw(self, n: int, random: Random) -> NDArray[Any]:
-        return self._law.draw(n, random)
-
-    def _draw_one(self, random: Random) -> int:
-        return self._law.draw_one(random)
-
     def _tail_above(self, m: int) -> Fraction:
         """P(|K| > m) = 2·exp(−(m + 1)/scale)/(1 + α)."""
         rest = exp_above(Fraction(m + 1) / self.scale)
@@ -119,6 +109,7 @@ class Laplace(GridNoise):
     (PureDP(epsilon='0.05'), 29.957, 200.0)
     >>> Laplace(scale=10, sensitivity=1, step="0.3").guarantee  # 1 becomes 4 steps of 0.3
     PureDP(epsilon='0.12')
+    >>> from cloister.noise.random import Random
     >>> float(Laplace(scale="0.001", step="0.25").release(1.6, random=Random.deterministic(1)))
     1.5
     """

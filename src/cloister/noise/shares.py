@@ -119,7 +119,7 @@ class NoiseShares:
     """A law of noise in shares of several parties, of which at least `honest` are in the sum and unknown to everybody else.
 
     Guarantee: that of the law, towards anyone who knows all shares in the sum but those of `honest` parties. Proof: the shares
-    that are unknown add up to noise that promises what the law promises (`laplace_share`, `gaussian_share`). All else in the sum
+    that are unknown add up to noise that promises what the law promises (see the top, and `gaussian_share`). All else in the sum
     is independent of the rows: adding it is post-processing. ∎ Parties follow the protocol: one that adds nothing is not honest.
 
     How many are honest is no choice of this class: with t colluders it is t less than the least number of parties that a sum is
@@ -151,7 +151,7 @@ class NoiseShares:
     def share(self) -> SummedNoise | DiscreteGaussian:
         """What each party adds."""
         if isinstance(self.law, DiscreteLaplace):
-            return laplace_share(self.law, self.honest)
+            return SummedNoise(parts=[(self.law, Fraction(1, self.honest))])  # of which so many add up to the law exactly
         return gaussian_share(self.law, self.honest, coordinates=self.coordinates)
 
     def total(self, present: int) -> Whole | SummedNoise:
@@ -162,21 +162,8 @@ class NoiseShares:
                 why=f"the shares are sized for {self.honest} to {self.parties} parties",
                 instead=f"present={self.parties}",
             )
-        if isinstance(self.law, DiscreteLaplace):
-            whole = present == self.honest
-            return self.law if whole else SummedNoise(parts=[(self.law, Fraction(present, self.honest))])
-        share = self.share
-        assert isinstance(share, DiscreteGaussian)
-        return SummedNoise(parts=[(share, present)])
-
-
-def laplace_share(law: DiscreteLaplace, number: int) -> SummedNoise:
-    """A share of which `number` add up to the law exactly.
-
-    >>> laplace_share(DiscreteLaplace(scale=10), 3).parts[0][1]
-    Fraction(1, 3)
-    """
-    return SummedNoise(parts=[(law, Fraction(1, _checked(number)))])
+        _ = self.share  # refused where it is too narrow
+        return of_all(self.law, present, self.honest)
 
 
 def gaussian_share(law: DiscreteGaussian, number: int, *, coordinates: int = 1) -> DiscreteGaussian:

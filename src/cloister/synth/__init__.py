@@ -6,12 +6,12 @@
     measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
     choosing.py   marginals that are chosen by looking at the rows, at a price: MST, AIM, MWEM, PrivBayes, with the proof
     earlier.py    answers that somebody was given before, as evidence that costs nothing again, with the proof
-    mixture.py    a mixture of products fitted to noisy marginals; independent columns
+    mixture.py    a mixture of products fitted to noisy marginals, and to redrawn noise; independent columns
     rules.py      what every row obeys: real rows mended before they are counted, empty cells, drawn rows; rule_texts.py reads it
     drawing.py    rows from it, stratified, under conditions
     model.py      what is published: sample, answer, cost, save and load
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
-    released.py   what measured tables say of a question: margins and sure bounds; refitting.py: fits to redrawn noise
+    released.py   what measured tables say of a question: margins and sure bounds
     gaussians.py  microaggregation: a noisy Gaussian for each public group
     k_anonymous.py  rows from classes of at least k: not private, by the marked door
     from_reports.py  rows from local reports

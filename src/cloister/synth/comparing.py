@@ -161,13 +161,7 @@ class Comparison(Document):
             "orders": [{**vars(each), "where": list(each.where), "k_marginal_score": each.score} for each in self.orders],
             "learners": [dict(vars(each)) for each in self.learners],
             "regressions": [
-                {
-                    "response": each.response,
-                    "real": dict(each.real),
-                    "synthetic": dict(each.synthetic),
-                    "explained": each.explained,
-                }
-                for each in self.regressed
+                {**vars(each), "real": dict(each.real), "synthetic": dict(each.synthetic)} for each in self.regressed
             ],
             "component_shares": None if self.components is None else [list(each) for each in self.components.shares],
             "notes": list(self.notes),

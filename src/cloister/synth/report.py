@@ -2,7 +2,7 @@
 
 Everything follows from the model alone: no row is read, and nothing more is spent. How far the model's tables lie from those of
 the people is not known, since it was not measured. What is given instead is the mean total variation between the model's tables
-and those of fits to redrawn noise (`refitting.py`), with a range from trials on other tables:
+and those of fits to redrawn noise (`mixture.refits`), with a range from trials on other tables:
 
 - tables of as many columns as were measured: the truth lay between 0.7 and 1.4 times that value, where the number of rows is at
   least `LEAST_SIGNAL` noises of a cell, and up to 1.7 times where it is not;
@@ -37,8 +37,7 @@ from cloister.privacy.plain import guarantee_to_plain
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.drawing import drawn_under
 from cloister.synth.measuring import Marginals
-from cloister.synth.mixture import Mixture
-from cloister.synth.refitting import refits
+from cloister.synth.mixture import Mixture, refits
 from cloister.synth.released import best, margin_of
 from cloister.synth.rules import LEAST_ACCEPTED
 from cloister.synth.states import States
@@ -330,7 +329,7 @@ class PlainReport(Document):
 def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _: None) -> Report:
     """The report of a model, from the model alone."""
     found, sizes = model.measured, tuple(each.number for each in model.columns)
-    others = [mixture for _, mixture in refits(found, model.mixture, progress)] if found and model.method != "pooled" else []
+    others = refits(found, model.mixture, progress) if found and model.method != "pooled" else []
     moved = _moved(model)
     guesses = [Inference.of(model.cost, about=about).right for about in ("presence", "value")]
     return Report(

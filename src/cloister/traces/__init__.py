@@ -2,10 +2,9 @@
 
     levels.py       event, window and user level, and what follows for a person
     counter.py      running sums of a stream
-    stored.py       the same, kept in a ledger: charged to a population, resumed after a crash
+    stored.py       the same, and tables of counts, kept in a ledger: charged to a population, resumed after a crash
     window_stream.py  tables of counts at every step, with one ε for w steps in a row
     policies.py     its budget over time; averaging.py: an estimator that tries many models
-    stored_windows.py  the same, kept in a ledger
     local_stream.py  the same from people who trust nobody: each reports once in w steps, so people are shared out, not ε
     watch.py        a question in SQL at every step of the clock (running.py: sums, feed.py: rows, moments.py: the clock)
     planar.py       places at a distance, from the phone: a guarantee a metre, exact noise on a lattice, one report a place
@@ -74,7 +73,7 @@ if TYPE_CHECKING:
     from cloister.traces.stays import StayPoints as StayPoints
     from cloister.traces.stays import stay_points as stay_points
     from cloister.traces.stored import StoredCounter as StoredCounter
-    from cloister.traces.stored_windows import StoredWindowStream as StoredWindowStream
+    from cloister.traces.stored import StoredWindowStream as StoredWindowStream
     from cloister.traces.window_stream import Estimator as Estimator
     from cloister.traces.window_stream import GroupMean as GroupMean
     from cloister.traces.window_stream import LastRelease as LastRelease

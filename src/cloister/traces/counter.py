@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -134,7 +134,7 @@ class Counter:
                 instead=f"last={WIDEST}, or longer steps",
             )
         self.random = source(random)
-        self._now = _Kept(0, 0, 0.0, self._chosen(max(abs(self._low), abs(self._high))))
+        self._now = self._chosen(max(abs(self._low), abs(self._high)))
         self._lock = StepLock(error=BudgetExceeded, instead=_INSTEAD)
 
     @property
@@ -182,7 +182,7 @@ class Counter:
     @property
     def noise(self) -> DiscreteGaussian | DiscreteLaplace:
         """The law of the noise of each published integer."""
-        return self._now.sums.noise
+        return self._now.noise
 
     def step(self, value: Readings = None) -> float:
         """The running sum, or that of the last steps, at the end of the next step, in which `value` came: a number, many numbers,
@@ -199,15 +199,14 @@ class Counter:
         units = self._units(value)
         return self._lock.take(lambda: self._drawn(units), self._keep)
 
-    def _drawn(self, units: int) -> _Kept:
+    def _drawn(self, units: int) -> _Mechanism:
         """What the next step makes of the state, with its noise; nothing is changed."""
-        taken = self._now.taken
-        self.protection.refuse_beyond(taken, "the counter was charged", _INSTEAD)
-        sums = draft(self._now.sums)
-        published, total = sums.release(taken + 1, units, self.random)
-        return _Kept(taken + 1, published, float(self.grid) * total, sums)
+        self.protection.refuse_beyond(self.taken, "the counter was charged", _INSTEAD)
+        sums = draft(self._now)
+        sums.total = float(self.grid) * sums.release(units, self.random)
+        return sums
 
-    def _keep(self, drawn: _Kept) -> float:
+    def _keep(self, drawn: _Mechanism) -> float:
         self._now = drawn
         return drawn.total
 
@@ -226,8 +225,8 @@ class Counter:
         True
         """
         wanted = confidence_level(confidence)
-        taken, _, _, sums = self._now
-        return float(self.grid) * sums.margin(taken, wanted) if taken else 0.0
+        now = self._now
+        return float(self.grid) * now.margin(now.taken, wanted) if now.taken else 0.0
 
     def state(self) -> dict[str, Any]:
         """All that the next step needs, declarations included, as plain JSON. It holds exact sums: keep it as you keep the data.
@@ -239,7 +238,7 @@ class Counter:
         """
         return self._told(self._now)
 
-    def _told(self, now: _Kept) -> dict[str, Any]:
+    def _told(self, now: _Mechanism) -> dict[str, Any]:
         level = self.protection.level
         return {
             "epsilon": text_of(self.guarantee.epsilon) if isinstance(self.guarantee, PureDP) else None,
@@ -254,7 +253,7 @@ class Counter:
             "taken": now.taken,
             "published": now.published,
             "total": now.total,
-            "sums": now.sums.memory.state(),
+            "sums": now.memory.state(),
         }
 
     @classmethod
@@ -264,9 +263,9 @@ class Counter:
         if isinstance(declared["level"], int):
             declared["level"] = WindowLevel(declared["level"])
         counter = cls(**declared, random=random)
-        sums = counter._now.sums
-        sums.memory.restore(state["sums"])
-        counter._now = _Kept(state["taken"], state["published"], state["total"], sums)
+        now = counter._now
+        now.memory.restore(state["sums"])
+        now.taken, now.published, now.total = (state[name] for name in ("taken", "published", "total"))
         return counter
 
     def __str__(self) -> str:
@@ -297,22 +296,25 @@ class Counter:
             raise InvalidParameter(
                 "The readings of a step are invalid", why="they must be numbers", instead="counter.step([1, 0, 1])"
             )
-        most = self._now.sums.most
+        most = self._now.most
         return max(-most, min(most, int(units.sum())))
 
 
 class _Mechanism:
-    """Sums that are published with noise of one law, and what is read of them."""
+    """Sums that are published with noise of one law, what was published and what is read of it: all that changes with a step, so
+    that one assignment changes it."""
 
+    taken, published, total = 0, 0, 0.0
     changes: ClassVar[tuple[str, ...]] = ("memory",)
     most = 2**62
     noise: DiscreteGaussian | DiscreteLaplace
     memory: RootSums | BandedSums | BinaryTree
 
-    def release(self, step: int, units: int, random: Random) -> tuple[int, float]:
-        """The integer that is published, and the sum that is read of it and of those before it."""
-        published = int(self.noise.release(self.memory.close(step, units), random=random))
-        return published, float(self.memory.read(step, published))
+    def release(self, units: int, random: Random) -> float:
+        """The next step: the sum that is read of the integer that is published, and of those before it."""
+        self.taken += 1
+        self.published = int(self.noise.release(self.memory.close(self.taken, units), random=random))
+        return float(self.memory.read(self.taken, self.published))
 
     def deviation(self, taken: int) -> float:
         """Of the running sum after so many steps, where its law is about normal."""
@@ -359,15 +361,6 @@ class _Laplace(_Mechanism):
             return float(_whole_margin(float(self.noise.scale), terms, confidence))
         # half a unit: the noise is whole, and the law that is taken for it is not
         return math.sqrt(terms * self.noise.variance) * sum_of_laplace(terms, confidence) + 0.5
-
-
-class _Kept(NamedTuple):
-    """All that changes with a step, so that one assignment changes it."""
-
-    taken: int
-    published: int
-    total: float
-    sums: _Mechanism
 
 
 def _whole_margin(scale: float, terms: int, confidence: float) -> int:

@@ -1,11 +1,13 @@
-"""SQLite files, for the store and for the client's state: opened alike, and silent about what is in them."""
+"""SQLite files, for the store and for the client's state: opened alike, and silent about what is in them; and what a server's
+database has in common with them."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,38 +19,68 @@ _MANY = 900
 _PATIENCE_MS = 30_000
 
 
-class Database:
-    """One SQLite file, or one in memory. Its errors have a fixed text, since SQLite's own may hold a value."""
+class Statements(ABC):
+    """A database that statements with `?` are run in. Its errors have a fixed text: what it says itself may hold a value."""
+
+    lock: threading.RLock
+
+    @abstractmethod
+    def _done(self, act: Callable[[Any], T]) -> T:
+        """What an act on the connection returns."""
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement."""
+        return self._done(lambda open_: self._executed(open_, statement, values).fetchall())
+
+    def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """The first row of a statement, or None."""
+        return self._done(lambda open_: self._executed(open_, statement, values).fetchone())
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """How many rows a statement changed."""
+        return int(self._done(lambda open_: self._executed(open_, statement, values).rowcount))
+
+    def run_many(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
+        """A statement for each of many rows."""
+        if rows := list(many):
+            self._done(lambda open_: open_.cursor().executemany(self._spelled(statement), rows))
+
+    def _executed(self, open_: Any, statement: str, values: Sequence[Any]) -> Any:
+        return open_.execute(self._spelled(statement), *([values] if values else []))
+
+    def _spelled(self, statement: str) -> Any:
+        return statement
+
+    @abstractmethod
+    def rows_in(self, statement: str, keys: Sequence[Any]) -> Iterator[Any]:
+        """The rows of a statement that ends in `IN`, for any number of keys."""
+
+    @abstractmethod
+    def transaction(self, kind: str = "DEFERRED") -> AbstractContextManager[None]:
+        """All of it or nothing; IMMEDIATE waits until no other process writes."""
+
+    @abstractmethod
+    def forget_log(self) -> None:
+        """Empty the write-ahead log, which may still hold what was deleted, as far as a client can."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file, or the connection."""
+
+
+class Database(Statements):
+    """One SQLite file, or one in memory."""
 
     def __init__(self, path: str | Path | None, schema: str) -> None:
         self.path = path
         self.lock = threading.RLock()
         self._connection = _quietly(lambda: _opened(path, schema))
 
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a statement."""
+    def _done(self, act: Callable[[Any], T]) -> T:
         with self.lock:
-            return _quietly(lambda: self._connection.execute(statement, values).fetchall())
-
-    def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """The first row of a statement, or None."""
-        with self.lock:
-            return _quietly(lambda: self._connection.execute(statement, values).fetchone())
-
-    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """How many rows a statement changed."""
-        with self.lock:
-            return _quietly(lambda: self._connection.execute(statement, values).rowcount)
-
-    def run_many(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
-        """A statement for each of many rows."""
-        if not (many := list(many)):
-            return
-        with self.lock:
-            _quietly(lambda: self._connection.executemany(statement, many))
+            return _quietly(lambda: act(self._connection))
 
     def rows_in(self, statement: str, keys: Sequence[Any]) -> Iterator[Any]:
-        """The rows of a statement that ends in `IN`, for any number of keys."""
         for start in range(0, len(keys), _MANY):
             part = keys[start : start + _MANY]
             yield from self.rows(f"{statement} ({', '.join('?' * len(part))})", part)
@@ -65,7 +97,6 @@ class Database:
 
     @contextmanager
     def transaction(self, kind: str = "DEFERRED") -> Iterator[None]:
-        """All of it or nothing; IMMEDIATE waits until no other process writes."""
         with self.lock:
             self.run(f"BEGIN {kind}")
             try:
@@ -78,24 +109,18 @@ class Database:
 
     def learn(self, name: str, takes: int, aggregate: type) -> None:
         """An aggregate function that statements may use."""
-        with self.lock:
-            _quietly(lambda: self._connection.create_aggregate(name, takes, aggregate))
+        self._done(lambda open_: open_.create_aggregate(name, takes, aggregate))
 
     def copy(self, path: Path) -> None:
         """A copy of the whole, as of now."""
 
-        def copied() -> None:
-            target = sqlite3.connect(path)
-            try:
-                self._connection.backup(target)
-            finally:
-                target.close()
+        def copied(open_: sqlite3.Connection) -> None:
+            with closing(sqlite3.connect(path)) as target:
+                open_.backup(target)
 
-        with self.lock:
-            _quietly(copied)
+        self._done(copied)
 
     def forget_log(self) -> None:
-        """Empty the write-ahead log, which may still hold what was deleted."""
         if self.row("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
             raise EngineError(
                 "What was deleted may still be in the log of the database",
@@ -104,7 +129,6 @@ class Database:
             )
 
     def close(self) -> None:
-        """Close the file."""
         with self.lock:
             self._connection.close()
 

@@ -50,10 +50,6 @@ class Word(NamedTuple):
         """How many positions hold an entry."""
         return self.used - sum(end - first for first, end in self.skipped)
 
-    def used_to(self, count: int) -> Word:
-        """The word with so many positions used."""
-        return self._replace(used=count)
-
     def skipping(self, first: int, end: int) -> Word:
         """The word without the entries at positions first … end − 1."""
         before = [(low, high) for low, high in self.skipped if high < first]

@@ -33,6 +33,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from cloister.crypto import Keyring, RandomizedCipher, SigningKey, WrongKey, canonical_json, make_key_file, new_key
 from cloister.errors import InvalidParameter
@@ -256,13 +257,9 @@ class DataSetKeys:
         """The epoch that is written under."""
         return max(self.state.epochs(self.id), default=0)
 
-    def new_epoch(self, number: int) -> bytes:
-        """A key for another epoch, wrapped."""
-        return self._owner._ring.wrap(new_key(), self._about(number))
-
-    def new_index_key(self, number: int) -> bytes:
-        """A key for the index of another epoch, wrapped."""
-        return self._owner._ring.wrap(new_key(), self._about_index(number))
+    def new_epoch(self, number: int) -> list[bytes]:
+        """A key for another epoch and one for its index, both wrapped."""
+        return [self._owner._ring.wrap(new_key(), about) for about in (self._about(number), self._about_index(number))]
 
     def is_epoch(self, number: int, wrapped: bytes) -> bool:
         """Whether this is the wrapped key of an epoch."""
@@ -338,13 +335,9 @@ class DataSetKeys:
         """The key of a word in the index of a field."""
         return WordKey(hmac.digest(self._index_key(epoch, collection, field), word, "sha256"))
 
-    def token_key(self, epoch: int, collection: str, field: str) -> bytes:
-        """The key of the tokens of a field; no word is called so."""
-        return hmac.digest(self._index_key(epoch, collection, field), b"token", "sha256")
-
-    def sum_key(self, epoch: int, collection: str, field: str) -> bytes:
-        """The key of the tags of a field's Paillier cells."""
-        return hmac.digest(self._index_key(epoch, collection, field), b"sum", "sha256")
+    def beside_words(self, purpose: Literal[b"token", b"sum"], epoch: int, collection: str, field: str) -> bytes:
+        """The key of the tokens of a field, or of the tags of its Paillier cells; no word is called so."""
+        return hmac.digest(self._index_key(epoch, collection, field), purpose, "sha256")
 
     def paillier(self, epoch: int, collection: str, made: bytes | None = None) -> bytes | None:
         """The Paillier keys of an epoch, in the state alone: `made` where there are none yet."""

@@ -125,7 +125,7 @@ class Adder:
         return Total(value, present)
 
     def _secrets(self, epoch: int, name: str) -> tuple[int, bytes]:
-        key = self._keys.sum_key(epoch, self._table, name)
+        key = self._keys.beside_words(b"sum", epoch, self._table, name)
         return int.from_bytes(hmac.digest(key, b"factor", "sha256")[:16], "big") % _ORDER, hmac.digest(key, b"mask", "sha256")
 
     def _read_pair(self, epoch: int, *, make: bool) -> Paillier:

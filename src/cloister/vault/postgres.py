@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cloister.errors import EngineError, MissingDependency
 from cloister.installed import install
+from cloister.vault.database import Statements
 from cloister.vault.store import SCHEMA, Row, Store
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ class PostgresStore(Store):
             yield row
 
 
-class PostgresDatabase:
-    """One connection. Its errors have a fixed text: the server's own may hold the address, or what it was sent."""
+class PostgresDatabase(Statements):
+    """One connection. What the server says itself may hold the address, or what it was sent."""
 
     def __init__(self, url: str, schema: str) -> None:
         try:
@@ -69,31 +70,12 @@ class PostgresDatabase:
             self.run("SELECT pg_advisory_xact_lock(7105820481)")  # two that come first at once both find no table
             self.run(schema)
 
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a statement."""
-        return self._quietly(lambda open_: open_.execute(_spelled(statement), values or None).fetchall())
-
-    def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """The first row of a statement, or None."""
-        return self._quietly(lambda open_: open_.execute(_spelled(statement), values or None).fetchone())
-
-    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """How many rows a statement changed."""
-        return int(self._quietly(lambda open_: open_.execute(_spelled(statement), values or None).rowcount))
-
-    def run_many(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
-        """A statement for each of many rows."""
-        if rows := list(many):
-            self._quietly(lambda open_: open_.cursor().executemany(_spelled(statement), rows))
-
     def rows_in(self, statement: str, keys: Sequence[Any]) -> Iterator[Any]:
-        """The rows of a statement that ends in `IN`, for any number of keys."""
         for start in range(0, len(keys), _MANY):
             yield from self.rows(f"{statement.removesuffix('IN')} = ANY(?)", [list(keys[start : start + _MANY])])
 
     @contextmanager
     def transaction(self, kind: str = "DEFERRED") -> Iterator[None]:
-        """All of it or nothing; IMMEDIATE waits until no other process writes."""
         with self.lock:
             self.run("BEGIN" if kind == "IMMEDIATE" or self._open is None else "BEGIN ISOLATION LEVEL REPEATABLE READ")
             self._inside = True
@@ -104,7 +86,7 @@ class PostgresDatabase:
                 self.run("COMMIT")
             except BaseException:
                 if self._open is not None and not self._open.closed:
-                    self._quietly(lambda open_: open_.rollback())
+                    self._done(lambda open_: open_.rollback())
                 raise
             finally:
                 self._inside = False
@@ -113,13 +95,12 @@ class PostgresDatabase:
         """The server's logs are its own."""
 
     def close(self) -> None:
-        """Close the connection."""
         with self.lock:
             self._ended = True
             if self._open is not None:
                 self._open.close()
 
-    def _quietly(self, act: Callable[[psycopg.Connection[Any]], T]) -> T:
+    def _done(self, act: Callable[[Any], T]) -> T:
         """What an act returns. The error is raised after the server's own was let go."""
         with self.lock:
             try:
@@ -140,6 +121,5 @@ class PostgresDatabase:
             self._open.execute("SET synchronous_commit = on")  # what is acknowledged is there after a crash of the server
         return self._open
 
-
-def _spelled(statement: str) -> Any:
-    return statement.replace("?", "%s")
+    def _spelled(self, statement: str) -> Any:
+        return statement.replace("?", "%s")

@@ -67,7 +67,7 @@ class Sealer:
 
     def token(self, epoch: int, name: str, value: Any) -> bytes:
         """The token of a value."""
-        return token(self._keys.token_key(epoch, self._table, name), self.tokens[name][1], value)
+        return token(self._keys.beside_words(b"token", epoch, self._table, name), self.tokens[name][1], value)
 
     def texts(self, document: Mapping[str, Any]) -> dict[str, bytes]:
         """What is to be encrypted; an error where a document can't be stored."""

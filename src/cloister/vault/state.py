@@ -225,7 +225,7 @@ class State:
             for name, word in pending.words.items():
                 before = self.words(collection, [name]).get(name) or Word(word.epoch)
                 if word.used > before.used:
-                    skipped[name] = before.skipping(before.used, word.used).used_to(word.used)
+                    skipped[name] = before.skipping(before.used, word.used)._replace(used=word.used)
             self._put_words(collection, skipped)
             self.database.run("UPDATE collections SET pending = NULL WHERE name = ?", [collection])
 
@@ -238,17 +238,9 @@ class State:
                 "INSERT OR REPLACE INTO epochs VALUES (?, ?, ?, NULL)", [(data_set, *epoch) for epoch in epochs.items()]
             )
             for name in {*self.collections(data_set), *collections}:
-                for table, column in (
-                    ("collections", "name"),
-                    ("leaves", "collection"),
-                    ("nodes", "collection"),
-                    ("words", "collection"),
-                    ("cell_batches", "collection"),
-                    ("cells", "collection"),
-                    ("moved", "collection"),
-                    ("paillier", "collection"),
-                ):
-                    self.database.run(f"DELETE FROM {table} WHERE {column} = ?", [name])  # noqa: S608 - names from the line above
+                self.database.run("DELETE FROM collections WHERE name = ?", [name])
+                for table in ("leaves", "nodes", "words", "cell_batches", "cells", "moved", "paillier"):
+                    self.database.run(f"DELETE FROM {table} WHERE collection = ?", [name])  # noqa: S608 - names from the line above
             for name, (head, leaves) in collections.items():
                 self.database.run("INSERT INTO collections VALUES (?, ?, ?, ?, NULL)", [name, data_set, head.counter, head.root])
                 _, nodes = self.root_with(name, leaves) if leaves else (b"", {})

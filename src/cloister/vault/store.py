@@ -12,11 +12,11 @@ embedded store, an SQLite file; `postgres.py` has a server's. They differ in typ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
-from cloister.vault.database import Database
+from cloister.vault.database import Database, Statements
 from cloister.vault.errors import Tampered
 
 SCHEMA = """
@@ -57,34 +57,6 @@ class Changes(NamedTuple):
     """What a field's Paillier cells are called, epoch, handle, cell."""
 
 
-class Connected(Protocol):
-    """A database that statements with `?` are run in."""
-
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a statement."""
-
-    def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """The first row of a statement, or None."""
-
-    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """How many rows a statement changed."""
-
-    def run_many(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
-        """A statement for each of many rows."""
-
-    def rows_in(self, statement: str, keys: Sequence[Any]) -> Iterator[Any]:
-        """The rows of a statement that ends in `IN`, for any number of keys."""
-
-    def transaction(self, kind: str = "DEFERRED") -> AbstractContextManager[None]:
-        """All of it or nothing; IMMEDIATE waits until no other process writes."""
-
-    def forget_log(self) -> None:
-        """Empty the write-ahead log, as far as a client can."""
-
-    def close(self) -> None:
-        """Close it."""
-
-
 class Store:
     """What every store does, in SQL that both databases know."""
 
@@ -96,7 +68,7 @@ class Store:
     sums_are: ClassVar[str] = "field TEXT, epoch INTEGER, handle BLOB, cell BLOB, PRIMARY KEY (field, handle)) WITHOUT ROWID"
     body: ClassVar[str] = "body"
 
-    def __init__(self, database: Connected) -> None:
+    def __init__(self, database: Statements) -> None:
         self.database = database
 
     def reading(self) -> AbstractContextManager[None]:

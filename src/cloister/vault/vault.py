@@ -317,8 +317,7 @@ class Vault:
 
     def _begin_epoch(self, number: int) -> None:
         with self._store.writing():  # one process at a time: two that begin to rotate begin with the same key
-            keys = self._keys.new_epoch(number), self._keys.new_index_key(number)
-            self._keys.state.add_epoch(self._keys.id, number, *keys)
+            self._keys.state.add_epoch(self._keys.id, number, *self._keys.new_epoch(number))
             self._store_epochs()
 
     def _store_epochs(self) -> None:

@@ -9,17 +9,13 @@ from cloister.attacks.broken import local, looked_up, models, samplers, sensitiv
 from cloister.attacks.broken.twin import ChannelTwin, Twin, found_epsilon
 from cloister.errors import InvalidParameter
 
-TWINS: tuple[Twin | ChannelTwin, ...] = (
-    *sensitivity.TWINS,
-    *looked_up.TWINS,
-    *spending.TWINS,
-    *samplers.TWINS,
-    *shares.TWINS,
-    *local.TWINS,
-    *sparse_vector.TWINS,
-    *models.TWINS,
+TWINS: tuple[Twin | ChannelTwin, ...] = tuple(
+    each
+    for module in (sensitivity, looked_up, spending, samplers, shares, local, sparse_vector, models)
+    for each in vars(module).values()
+    if isinstance(each, Twin | ChannelTwin)
 )
-"""Every broken twin."""
+"""Every broken twin, in the order in which they stand in these files."""
 
 
 def twin(name: str) -> Twin | ChannelTwin:

@@ -6,6 +6,7 @@ and not floating point itself; `floating_laplace` is the mistake of floating poi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +63,16 @@ def noisy(scale: float, statistic: Any, n: int, random: Random) -> Floats:
     value = np.asarray(statistic, dtype=np.float64)
     answers: Floats = laplace(scale, (n, *value.shape), random) + value
     return answers
+
+
+def noised(scale: float, statistic: Callable[[Any], Any] = lambda data: data) -> Callable[[Any, int, Random], Floats]:
+    """The mechanism that gives a statistic of the data, or the data themselves, with this noise.
+
+    >>> from cloister.noise import Random
+    >>> noised(1.0, sum)((5, 6), 3, Random.deterministic(1)).shape
+    (3,)
+    """
+    return lambda data, n, random: noisy(scale, statistic(data), n, random)
 
 
 def exponential(mean: float, shape: int | tuple[int, ...], random: Random) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -49,14 +50,6 @@ _REACH = (_HALF + 1) / (_HALF - 1)
 """C, the largest report of the piecewise mechanism at ε = 1."""
 
 
-def _piecewise_by_coin(data: Any, n: int, random: Random) -> Floats:
-    return _piecewise(float(data), n, random, right_tail=lambda low, high: 0.5)
-
-
-def _piecewise_by_length(data: Any, n: int, random: Random) -> Floats:
-    return _piecewise(float(data), n, random, right_tail=lambda low, high: (_REACH - high) / (_REACH - high + low + _REACH))
-
-
 def _piecewise(value: float, n: int, random: Random, *, right_tail: Any) -> Floats:
     low = (_REACH + 1) / 2 * value - (_REACH - 1) / 2
     high = low + _REACH - 1
@@ -76,8 +69,8 @@ PIECEWISE_BY_COIN = Twin(
     truth=math.inf,
     left=1.0,
     right=-1.0,
-    broken=_piecewise_by_coin,
-    mended=_piecewise_by_length,
+    broken=partial(_piecewise, right_tail=lambda low, high: 0.5),
+    mended=partial(_piecewise, right_tail=lambda low, high: (_REACH - high) / (_REACH - high + low + _REACH)),
 )
 
 
@@ -157,5 +150,3 @@ LEVEL_IN_CLEAR = ChannelTwin(
     broken=lambda: _levels(0.8, 0.2),
     mended=lambda: _levels(0.5, 0.5),
 )
-
-TWINS: tuple[Twin | ChannelTwin, ...] = (OFF_BY_ONE, PIECEWISE_BY_COIN, TIES_ON_ONE_SIDE, TIES_ON_BOTH_SIDES, LEVEL_IN_CLEAR)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloister.attacks.broken.draws import Floats, bernoulli, exponential, noisy, uniform
+from cloister.attacks.broken.draws import Floats, bernoulli, exponential, noised, noisy, uniform
 from cloister.attacks.broken.twin import Twin
 from cloister.privacy.guarantee import ApproxDP, PureDP
 
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
 def _clamp_at_maximum(data: Any, n: int, random: Random) -> Floats:
     return noisy(max(data), sum(data), n, random)
-
-
-def _clamp_at_declared(data: Any, n: int, random: Random) -> Floats:
-    return noisy(100, sum(min(100, each) for each in data), n, random)
 
 
 BOUND_LOOKED_UP = Twin(
@@ -36,17 +33,47 @@ BOUND_LOOKED_UP = Twin(
     left=(1, 1, 1, 1),
     right=(1, 1, 1, 1, 100),
     broken=_clamp_at_maximum,
-    mended=_clamp_at_declared,
+    mended=noised(100, lambda data: sum(min(100, each) for each in data)),
+)
+
+_STEP, _SCALE, _RIVALS = Fraction(1, 1000), 0.16, 60
+
+
+def _best_on(unit: Fraction, data: tuple[Fraction, ...], n: int, random: Random) -> NDArray[np.int64]:
+    """Who is best after discrete Laplace noise on multiples of a unit, ties broken by lot."""
+    places = np.array([float(each / unit) for each in data])
+    up, down = (np.floor(exponential(_SCALE / float(unit), (n, len(data)), random)) for _ in range(2))
+    found: NDArray[np.int64] = np.argmax(places + up - down + uniform((n, len(data)), random) / 2, axis=1).astype(np.int64)
+    return found
+
+
+def _best_on_their_own_grid(data: Any, n: int, random: Random) -> NDArray[np.int64]:
+    return _best_on(Fraction(1, math.lcm(*(each.denominator for each in data))), data, n, random)
+
+
+GRID_LOOKED_UP = Twin(
+    name="a grid looked up",
+    mistake=(
+        "Report-noisy-max with discrete Laplace noise on the common denominator of these utilities (our own, until an audit of"
+        " fractions)."
+    ),
+    reason=(
+        "A denominator is as private as the number above it: one thousandth more changes the grid, and with it the law of all"
+        " noise. Declare the grid, and round to it."
+    ),
+    claims=PureDP("0.0125"),
+    truth=math.inf,
+    left=(Fraction(1), *(Fraction(0),) * _RIVALS),
+    right=(Fraction(1), *(_STEP,) * _RIVALS),
+    broken=_best_on_their_own_grid,
+    mended=partial(_best_on, _STEP),
+    runs=80_000,
 )
 
 
 def _scaled_by_data(data: Any, n: int, random: Random) -> Floats:
     low, high = min(data), max(data)
     return noisy(1, round(sum((each - low) / (high - low) for each in data) * 1024) / 1024, n, random)
-
-
-def _scaled_by_declaration(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, sum(min(1024, max(0, each)) / 1024 for each in data), n, random)
 
 
 SCALER = Twin(
@@ -58,16 +85,12 @@ SCALER = Twin(
     left=(0, *(10,) * 9),
     right=(0, *(10,) * 9, 1000),
     broken=_scaled_by_data,
-    mended=_scaled_by_declaration,
+    mended=noised(1, lambda data: sum(min(1024, max(0, each)) / 1024 for each in data)),
 )
 
 
 def _occurring_cells(data: Any, n: int, random: Random) -> Floats:
     return np.where(np.asarray(data) > 0, noisy(1, data, n, random), np.nan)
-
-
-def _all_cells(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, data, n, random)
 
 
 OCCURRING_CELLS = Twin(
@@ -82,7 +105,7 @@ OCCURRING_CELLS = Twin(
     left=(40, 0),
     right=(40, 1),
     broken=_occurring_cells,
-    mended=_all_cells,
+    mended=noised(1),
 )
 
 _CLASS, _SAMPLED = 20, 0.5
@@ -149,43 +172,3 @@ LABEL_ENCODER = Twin(
     broken=_encoded,
     mended=_randomised,
 )
-
-_STEP, _SCALE, _RIVALS = Fraction(1, 1000), 0.16, 60
-
-
-def _best_on(unit: Fraction, data: tuple[Fraction, ...], n: int, random: Random) -> NDArray[np.int64]:
-    """Who is best after discrete Laplace noise on multiples of a unit, ties broken by lot."""
-    places = np.array([float(each / unit) for each in data])
-    up, down = (np.floor(exponential(_SCALE / float(unit), (n, len(data)), random)) for _ in range(2))
-    found: NDArray[np.int64] = np.argmax(places + up - down + uniform((n, len(data)), random) / 2, axis=1).astype(np.int64)
-    return found
-
-
-def _best_on_their_own_grid(data: Any, n: int, random: Random) -> NDArray[np.int64]:
-    return _best_on(Fraction(1, math.lcm(*(each.denominator for each in data))), data, n, random)
-
-
-def _best_on_a_declared_grid(data: Any, n: int, random: Random) -> NDArray[np.int64]:
-    return _best_on(_STEP, data, n, random)
-
-
-GRID_LOOKED_UP = Twin(
-    name="a grid looked up",
-    mistake=(
-        "Report-noisy-max with discrete Laplace noise on the common denominator of these utilities (our own, until an audit of"
-        " fractions)."
-    ),
-    reason=(
-        "A denominator is as private as the number above it: one thousandth more changes the grid, and with it the law of all"
-        " noise. Declare the grid, and round to it."
-    ),
-    claims=PureDP("0.0125"),
-    truth=math.inf,
-    left=(Fraction(1), *(Fraction(0),) * _RIVALS),
-    right=(Fraction(1), *(_STEP,) * _RIVALS),
-    broken=_best_on_their_own_grid,
-    mended=_best_on_a_declared_grid,
-    runs=80_000,
-)
-
-TWINS: tuple[Twin, ...] = (BOUND_LOOKED_UP, GRID_LOOKED_UP, SCALER, OCCURRING_CELLS, ANONYMISATION_BY_LOOKING, LABEL_ENCODER)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloister.attacks.broken.draws import Floats, noisy
+from cloister.attacks.broken.draws import Floats, noised, noisy
 from cloister.attacks.broken.twin import Twin
 from cloister.privacy.guarantee import PureDP
 
@@ -15,23 +16,15 @@ if TYPE_CHECKING:
     from cloister.noise import Random
 
 
-def _scaled_by_rows(data: Any, n: int, random: Random) -> Floats:
-    """A regression through the origin, y = w·x, from Σxy and Σx², after x was divided by its largest size."""
-    x, y = _columns(data)
-    return noisy(2, _moments(x / np.abs(x).max(), y), n, random)
-
-
-def _scaled_by_bounds(data: Any, n: int, random: Random) -> Floats:
-    x, y = _columns(data)
-    return noisy(2, _moments(np.clip(x / 8, -1, 1), y), n, random)
-
-
 def _columns(data: Any) -> tuple[Floats, Floats]:
     rows = np.asarray(data, dtype=np.float64)
     return rows[:, 0], rows[:, 1]
 
 
-def _moments(x: Floats, y: Floats) -> tuple[float, float]:
+def _moments(data: Any, scaled: Callable[[Floats], Floats]) -> tuple[float, float]:
+    """A regression through the origin, y = w·x, from Σxy and Σx², after x was scaled."""
+    x, y = _columns(data)
+    x = scaled(x)
     return float((x * np.clip(y, -1, 1)).sum()), float(np.square(x).sum())
 
 
@@ -43,8 +36,8 @@ SCALED_REGRESSION = Twin(
     truth=(10 - 10 / 64 - 1) / 2 + (10 - 10 / 8 + 1) / 2,
     left=((1.0, 1.0),) * 10,
     right=((1.0, 1.0),) * 10 + ((8.0, -1.0),),
-    broken=_scaled_by_rows,
-    mended=_scaled_by_bounds,
+    broken=noised(2, lambda data: _moments(data, lambda x: x / np.abs(x).max())),
+    mended=noised(2, lambda data: _moments(data, lambda x: np.clip(x / 8, -1, 1))),
 )
 
 
@@ -52,14 +45,6 @@ def _gradient(data: Any, most: float) -> float:
     """The sum over rows (x, y) of the gradient of the squared error at w = 0, each no longer than `most`."""
     x, y = _columns(data)
     return float(np.clip(-x * y, -most, most).sum())
-
-
-def _unclipped(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, _gradient(data, math.inf), n, random)
-
-
-def _clipped(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, _gradient(data, 1.0), n, random)
 
 
 GRADIENT_UNCLIPPED = Twin(
@@ -70,18 +55,13 @@ GRADIENT_UNCLIPPED = Twin(
     truth=6.0,
     left=((1.0, 1.0), (0.5, -1.0)),
     right=((1.0, 1.0), (0.5, -1.0), (3.0, -2.0)),
-    broken=_unclipped,
-    mended=_clipped,
+    broken=noised(1, lambda data: _gradient(data, math.inf)),
+    mended=noised(1, lambda data: _gradient(data, 1.0)),
 )
 
 
 def _noise_on_average(data: Any, n: int, random: Random) -> Floats:
     return noisy(1 / len(data), float(np.mean(data)), n, random)
-
-
-def _noise_on_sum(data: Any, n: int, random: Random) -> Floats:
-    """Sum and number of rows at ½ each; the average is made of the two."""
-    return noisy(2, (float(np.sum(data)), len(data)), n, random)
 
 
 NOISE_ON_THE_AVERAGE = Twin(
@@ -93,7 +73,7 @@ NOISE_ON_THE_AVERAGE = Twin(
     left=(0.0,),
     right=(0.0, 1.0),
     broken=_noise_on_average,
-    mended=_noise_on_sum,
+    mended=noised(2, lambda data: (np.sum(data), len(data))),  # at ½ each; the average is made of the two
 )
 
 
@@ -127,10 +107,6 @@ def _one_draw(data: Any, n: int, random: Random) -> Floats:
     return noisy(1, 0.0, n, random)[:, None] + np.asarray(data, dtype=np.float64)
 
 
-def _a_draw_each(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, data, n, random)
-
-
 ONE_DRAW_FOR_ALL_CLASSES = Twin(
     name="one draw of noise for all classes",
     mistake="Naive Bayes adds one and the same draw of noise to the count of each class.",
@@ -140,19 +116,10 @@ ONE_DRAW_FOR_ALL_CLASSES = Twin(
     left=(12, 30),
     right=(12, 31),
     broken=_one_draw,
-    mended=_a_draw_each,
+    mended=noised(1),
 )
 
 _FEATURES = 3
-
-
-def _share_in_each_feature(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, np.sum(data, axis=0), n, random)
-
-
-def _share_over_features(data: Any, n: int, random: Random) -> Floats:
-    return noisy(_FEATURES, np.sum(data, axis=0), n, random)
-
 
 SHARE_IN_EACH_FEATURE = Twin(
     name="one class's share spent in each feature",
@@ -162,8 +129,8 @@ SHARE_IN_EACH_FEATURE = Twin(
     truth=3.0,
     left=((0.5,) * _FEATURES,) * 2,
     right=((0.5,) * _FEATURES,) * 2 + ((1.0,) * _FEATURES,),
-    broken=_share_in_each_feature,
-    mended=_share_over_features,
+    broken=noised(1, lambda data: np.sum(data, axis=0)),
+    mended=noised(_FEATURES, lambda data: np.sum(data, axis=0)),
 )
 
 _STRENGTH = 0.25
@@ -193,14 +160,4 @@ OUTPUT_HALVED = Twin(
     right=((1.0, 1.0), (0.5, -1.0), (-0.5, 1.0), (1.0, -1.0)),
     broken=_half_the_sensitivity,
     mended=_whole_sensitivity,
-)
-
-TWINS: tuple[Twin, ...] = (
-    SCALED_REGRESSION,
-    GRADIENT_UNCLIPPED,
-    NOISE_ON_THE_AVERAGE,
-    STORES_ROWS,
-    ONE_DRAW_FOR_ALL_CLASSES,
-    SHARE_IN_EACH_FEATURE,
-    OUTPUT_HALVED,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cloister.attacks.broken.draws import Floats, exponential, floating_laplace, noisy
+from cloister.attacks.broken.draws import Floats, exponential, floating_laplace, noised
 from cloister.attacks.broken.twin import ChannelTwin, Matrix, Twin
 from cloister.privacy.guarantee import ApproxDP, PureDP
 
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 
 def _floating(data: Any, n: int, random: Random) -> Floats:
     return floating_laplace(1.0, n, random) + float(data)
-
-
-def _fixed_point(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1.0, data, n, random)
 
 
 FLOATING_LAPLACE = Twin(
@@ -32,17 +28,13 @@ FLOATING_LAPLACE = Twin(
     left=0.0,
     right=1.0,
     broken=_floating,
-    mended=_fixed_point,
+    mended=noised(1.0),
 )
 
 
 def _wishart(data: Any, n: int, random: Random) -> Floats:
     """n·A + n·W₁(2, 3/(2nε)): in one dimension, a χ² of two degrees of freedom, which is exponential noise of mean 3/ε."""
     return exponential(3.0, n, random) + float(data)
-
-
-def _symmetric(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1.0, data, n, random)
 
 
 PURE_WISHART = Twin(
@@ -57,7 +49,7 @@ PURE_WISHART = Twin(
     left=7.0,
     right=8.0,
     broken=_wishart,
-    mended=_symmetric,
+    mended=noised(1.0),
 )
 
 _EPSILON, _DELTA = 10.0, 1e-5
@@ -106,5 +98,3 @@ CLASSICAL_GAUSSIAN = ChannelTwin(
     broken=_classical,
     mended=_analytic,
 )
-
-TWINS: tuple[Twin | ChannelTwin, ...] = (FLOATING_LAPLACE, PURE_WISHART, CLASSICAL_GAUSSIAN)

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cloister.attacks.broken.draws import Floats, noisy
+from cloister.attacks.broken.draws import noised
 from cloister.attacks.broken.twin import ChannelTwin, Matrix, Twin
 from cloister.privacy.guarantee import PureDP
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
-
-
-def _half(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, data, n, random)
-
-
-def _whole(data: Any, n: int, random: Random) -> Floats:
-    return noisy(2, data, n, random)
-
 
 HALF_THE_SENSITIVITY = Twin(
     name="half the sensitivity",
@@ -31,17 +19,9 @@ HALF_THE_SENSITIVITY = Twin(
     truth=2.0,
     left=(10, 10),
     right=(9, 11),
-    broken=_half,
-    mended=_whole,
+    broken=noised(1),
+    mended=noised(2),
 )
-
-
-def _scale_one(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, data, n, random)
-
-
-def _scale_by_epsilon(data: Any, n: int, random: Random) -> Floats:
-    return noisy(10, data, n, random)
 
 
 SCALE_ONE = Twin(
@@ -52,21 +32,13 @@ SCALE_ONE = Twin(
     truth=1.0,
     left=(10, 20, 30),
     right=(11, 20, 30),
-    broken=_scale_one,
-    mended=_scale_by_epsilon,
+    broken=noised(1),
+    mended=noised(10),
 )
 
 _DIMENSIONS = 4
 _STEP = 0.5
 """Each coordinate moves by ½ in 4 dimensions: a Euclidean length of 1."""
-
-
-def _independent(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, data, n, random)
-
-
-def _independent_for_l1(data: Any, n: int, random: Random) -> Floats:
-    return noisy(math.sqrt(_DIMENSIONS), data, n, random)
 
 
 L2_FOR_L1 = Twin(
@@ -79,8 +51,8 @@ L2_FOR_L1 = Twin(
     truth=2.0,
     left=(0.0,) * _DIMENSIONS,
     right=(_STEP,) * _DIMENSIONS,
-    broken=_independent,
-    mended=_independent_for_l1,
+    broken=noised(1),
+    mended=noised(math.sqrt(_DIMENSIONS)),
 )
 
 _UTILITY_PER_PERSON = 10
@@ -109,17 +81,6 @@ UTILITY_OUTGROWS_SENSITIVITY = ChannelTwin(
     mended=lambda: _selection(_UTILITY_PER_PERSON),
 )
 
-
-def _centred_scatter(data: Any, n: int, random: Random) -> Floats:
-    values = np.asarray(data, dtype=np.float64)
-    return noisy(1, np.square(values - values.mean()).sum(), n, random)
-
-
-def _two_moments(data: Any, n: int, random: Random) -> Floats:
-    values = np.asarray(data, dtype=np.float64)
-    return noisy(2, (np.square(values).sum(), values.sum()), n, random)
-
-
 CENTRED_SCATTER = Twin(
     name="a centred scatter, noised as an uncentred one",
     mistake="Σ(x − mean)² of values in [−1, 1], with the sensitivity 1 of Σx²: as in published covariance estimators.",
@@ -130,20 +91,11 @@ CENTRED_SCATTER = Twin(
     truth=4 * 15 / 16,
     left=(-1.0,) * 15,
     right=(-1.0,) * 15 + (1.0,),
-    broken=_centred_scatter,
-    mended=_two_moments,
+    broken=noised(1, lambda data: np.square(data - np.mean(data)).sum()),
+    mended=noised(2, lambda data: (np.square(data).sum(), np.sum(data))),
 )
 
 _LOW, _HIGH, _MEMBERS = 0.0, 82.0, 10
-
-
-def _variance_published(data: Any, n: int, random: Random) -> Floats:
-    scale = _MEMBERS * (_HIGH - _LOW) / (_MEMBERS + 1)
-    return noisy(scale, _variance(data), n, random)
-
-
-def _variance_bounded(data: Any, n: int, random: Random) -> Floats:
-    return noisy((_HIGH - _LOW) ** 2 / 4, _variance(data), n, random)
 
 
 def _variance(data: Any) -> float:
@@ -161,18 +113,9 @@ NAIVE_BAYES_VARIANCE = Twin(
     truth=555.7 / 74.5454,
     left=(_LOW,) * _MEMBERS,
     right=(_LOW,) * _MEMBERS + (_HIGH,),
-    broken=_variance_published,
-    mended=_variance_bounded,
+    broken=noised(_MEMBERS * (_HIGH - _LOW) / (_MEMBERS + 1), _variance),
+    mended=noised((_HIGH - _LOW) ** 2 / 4, _variance),
 )
-
-
-def _unclamped_sum(data: Any, n: int, random: Random) -> Floats:
-    return noisy(10, sum(data), n, random)
-
-
-def _clamped_sum(data: Any, n: int, random: Random) -> Floats:
-    return noisy(10, sum(min(10, max(0, each)) for each in data), n, random)
-
 
 MISSING_CLAMP = Twin(
     name="a missing clamp",
@@ -185,16 +128,6 @@ MISSING_CLAMP = Twin(
     truth=10.0,
     left=(3, 5, 8),
     right=(3, 5, 8, 100),
-    broken=_unclamped_sum,
-    mended=_clamped_sum,
-)
-
-TWINS: tuple[Twin | ChannelTwin, ...] = (
-    HALF_THE_SENSITIVITY,
-    SCALE_ONE,
-    L2_FOR_L1,
-    UTILITY_OUTGROWS_SENSITIVITY,
-    CENTRED_SCATTER,
-    NAIVE_BAYES_VARIANCE,
-    MISSING_CLAMP,
+    broken=noised(10, sum),
+    mended=noised(10, lambda data: sum(min(10, max(0, each)) for each in data)),
 )

@@ -75,14 +75,6 @@ def _of_shares(present: int, sized_for: int) -> Matrix:
     return [world(0), world(1)]
 
 
-def _half_of_them() -> Matrix:
-    return _of_shares(5, 10)
-
-
-def _sized_for_half() -> Matrix:
-    return _of_shares(5, 5)
-
-
 SHARES_FOR_ALL = ChannelTwin(
     name="shares for all, of whom half stay away",
     mistake="Ten owners add a tenth of the noise each (Pólya differences of scale 10), and five of them drop out or collude.",
@@ -92,8 +84,6 @@ SHARES_FOR_ALL = ChannelTwin(
     ),
     claims=PureDP("0.1"),
     truth=0.606,
-    broken=_half_of_them,
-    mended=_sized_for_half,
+    broken=lambda: _of_shares(5, 10),
+    mended=lambda: _of_shares(5, 5),
 )
-
-TWINS: tuple[Twin | ChannelTwin, ...] = (KNOWN_FACTOR, SHARES_FOR_ALL)

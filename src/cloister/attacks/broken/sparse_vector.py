@@ -8,6 +8,7 @@ threshold noise of scale 1/ε₁ and query noise of scale 2c/ε₂ (their Algori
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,14 +52,7 @@ _REPEATS = 6
 
 
 def _mended(most: int) -> Any:
-    def run(data: Any, n: int, random: Random) -> Floats:
-        return sparse_vector(data, n, random, threshold_scale=2, query_scale=4 * most, most=most)
-
-    return run
-
-
-def _shows_values(data: Any, n: int, random: Random) -> Floats:
-    return sparse_vector(data, n, random, threshold_scale=2, query_scale=2, most=1, show_values=True)
+    return partial(sparse_vector, threshold_scale=2, query_scale=4 * most, most=most)
 
 
 SHOWS_VALUES = Twin(
@@ -74,15 +68,10 @@ SHOWS_VALUES = Twin(
     truth=math.inf,
     left=(0,) * 5 + (1,),
     right=(1,) * 5 + (0,),
-    broken=_shows_values,
+    broken=partial(sparse_vector, threshold_scale=2, query_scale=2, most=1, show_values=True),
     mended=_mended(1),
     runs=600_000,
 )
-
-
-def _too_little_for_many(data: Any, n: int, random: Random) -> Floats:
-    return sparse_vector(data, n, random, threshold_scale=4, query_scale=4 / 3, most=_REPEATS)
-
 
 TOO_LITTLE_FOR_MANY = Twin(
     name="sparse vector with noise for one",
@@ -95,15 +84,10 @@ TOO_LITTLE_FOR_MANY = Twin(
     truth=(1 + 6 * _REPEATS) / 4,
     left=(0,) * _REPEATS + (1,) * _REPEATS,
     right=(1,) * _REPEATS + (0,) * _REPEATS,
-    broken=_too_little_for_many,
+    broken=partial(sparse_vector, threshold_scale=4, query_scale=4 / 3, most=_REPEATS),
     mended=_mended(_REPEATS),
     runs=300_000,
 )
-
-
-def _quiet_queries(data: Any, n: int, random: Random) -> Floats:
-    return sparse_vector(data, n, random, threshold_scale=2, query_scale=0, most=None)
-
 
 QUIET_QUERIES = Twin(
     name="sparse vector without noise on its queries",
@@ -113,14 +97,9 @@ QUIET_QUERIES = Twin(
     truth=math.inf,
     left=(0, 1),
     right=(1, 0),
-    broken=_quiet_queries,
+    broken=partial(sparse_vector, threshold_scale=2, query_scale=0, most=None),
     mended=_mended(1),
 )
-
-
-def _no_limit(data: Any, n: int, random: Random) -> Floats:
-    return sparse_vector(data, n, random, threshold_scale=2, query_scale=2, most=None)
-
 
 NO_LIMIT = Twin(
     name="sparse vector without a limit",
@@ -130,9 +109,7 @@ NO_LIMIT = Twin(
     truth=math.inf,
     left=(0,) * _REPEATS + (1,) * _REPEATS,
     right=(1,) * _REPEATS + (0,) * _REPEATS,
-    broken=_no_limit,
+    broken=partial(sparse_vector, threshold_scale=2, query_scale=2, most=None),
     mended=_mended(_REPEATS),
     runs=300_000,
 )
-
-TWINS: tuple[Twin, ...] = (SHOWS_VALUES, TOO_LITTLE_FOR_MANY, QUIET_QUERIES, NO_LIMIT)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloister.attacks.broken.draws import Floats, bernoulli, laplace, noisy
+from cloister.attacks.broken.draws import Floats, bernoulli, laplace, noised, noisy
 from cloister.attacks.broken.twin import ChannelTwin, Matrix, Twin
 from cloister.privacy.guarantee import ApproxDP, PureDP
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 def _reused(data: Any, n: int, random: Random) -> Floats:
     answers: Floats = laplace(2, (n, 1), random) + np.asarray(data, dtype=np.float64)
     return answers
-
-
-def _fresh(data: Any, n: int, random: Random) -> Floats:
-    return noisy(2, data, n, random)
 
 
 NOISE_REUSED = Twin(
@@ -37,16 +33,8 @@ NOISE_REUSED = Twin(
     left=(30, 100),
     right=(30, 101),
     broken=_reused,
-    mended=_fresh,
+    mended=noised(2),
 )
-
-
-def _two_of_three(data: Any, n: int, random: Random) -> Floats:
-    return noisy(2, data, n, random)
-
-
-def _three_of_three(data: Any, n: int, random: Random) -> Floats:
-    return noisy(3, data, n, random)
 
 
 SPLIT_FORGETS_A_PART = Twin(
@@ -59,17 +47,13 @@ SPLIT_FORGETS_A_PART = Twin(
     truth=1.5,
     left=(10, 6, 4),
     right=(11, 7, 5),
-    broken=_two_of_three,
-    mended=_three_of_three,
+    broken=noised(2),
+    mended=noised(3),
 )
 
 
-def _with_row_count(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, (data[0], sum(data)), n, random)
-
-
-def _with_row_count_charged(data: Any, n: int, random: Random) -> Floats:
-    return noisy(2, (data[0], sum(data)), n, random)
+def _with_row_count(data: Any) -> Any:
+    return data[0], sum(data)
 
 
 ROWS_UNCOUNTED = Twin(
@@ -82,8 +66,8 @@ ROWS_UNCOUNTED = Twin(
     truth=2.0,
     left=(10, 30),
     right=(11, 30),
-    broken=_with_row_count,
-    mended=_with_row_count_charged,
+    broken=noised(1, _with_row_count),
+    mended=noised(2, _with_row_count),
 )
 
 _TRIES = 30
@@ -111,10 +95,6 @@ REFUND = Twin(
 )
 
 
-def _redrawn(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, (data,) * 3, n, random)
-
-
 def _replayed(data: Any, n: int, random: Random) -> Floats:
     return np.repeat(noisy(1, (data,), n, random), 3, axis=1)
 
@@ -127,7 +107,7 @@ REDRAW = Twin(
     truth=3.0,
     left=100,
     right=101,
-    broken=_redrawn,
+    broken=noised(1, lambda data: (data,) * 3),
     mended=_replayed,
 )
 
@@ -167,10 +147,6 @@ def _catastrophe(data: Any, n: int, random: Random) -> Floats:
     return np.where(bernoulli(_MISHAP, n, random), _EVERYTHING + float(data), noisy(1, data, n, random))
 
 
-def _no_catastrophe(data: Any, n: int, random: Random) -> Floats:
-    return noisy(1, data, n, random)
-
-
 CATASTROPHE = Twin(
     name="the catastrophe mechanism",
     mistake="An ε-private answer with probability 1 − δ, and all the data with probability δ = 0.01.",
@@ -183,7 +159,7 @@ CATASTROPHE = Twin(
     left=100,
     right=101,
     broken=_catastrophe,
-    mended=_no_catastrophe,
+    mended=noised(1),
 )
 
 _QUERIES = 500
@@ -208,15 +184,4 @@ ADVANCED_COMPOSITION = ChannelTwin(
     broken=_truthful_answers,
     mended=_truthful_answers,
     keeps=ApproxDP("311.8", "0.00001"),
-)
-
-TWINS: tuple[Twin | ChannelTwin, ...] = (
-    NOISE_REUSED,
-    SPLIT_FORGETS_A_PART,
-    ROWS_UNCOUNTED,
-    REFUND,
-    REDRAW,
-    UNTIL_A_TEST_PASSES,
-    CATASTROPHE,
-    ADVANCED_COMPOSITION,
 )
