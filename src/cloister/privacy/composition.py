@@ -25,12 +25,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from fractions import Fraction
 
-from cloister.errors import InvalidParameter, NotConvertible
+from cloister.errors import NotConvertible
 from cloister.privacy.conversion import delta_of_approx, epsilon_of_zcdp, zcdp_of_approx, zcdp_of_pure
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, guarantee_of, pure_or_approx
 from cloister.privacy.loss import PrivacyLossDistribution
 from cloister.privacy.precision import context, real, rounded_up, up
-from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
+from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of, whole_number
 
 _LONGEST_SUM = 20_000
 _TINIEST = Fraction(1, 10**12)  # below this the sum is as good as any theorem, and the digits of sixty would cancel
@@ -216,12 +216,7 @@ def _larger(left: Guarantee, right: Guarantee) -> Guarantee:
 
 
 def _count(value: int) -> int:
-    number = exact(value, "count")
-    if number.denominator != 1 or number < 1:
-        raise InvalidParameter(
-            f"count={text_of(number)} is invalid", why="it must be a whole number from 1 on", instead="count=10"
-        )
-    return int(number)
+    return whole_number(exact(value, "count"), "count", least=1, usual=10)
 
 
 def _too_small(guarantee: PureDP | ApproxDP, times: int, wanted: Fraction) -> NotConvertible:
