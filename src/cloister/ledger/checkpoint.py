@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from cloister.errors import CloisterError
 from cloister.ledger.chain import BEGINNING, chained, sealer
-from cloister.ledger.measure import Units, decode, in_measure, units_up
+from cloister.ledger.measure import Units, charged_units, decode, units_up
 from cloister.ledger.store import Store, blob
 
 Row: TypeAlias = tuple[str | None, Units, bool]
@@ -147,11 +147,7 @@ class Sums:
             self._set(name, "", unbounded=True)
 
     def _charged(self, payload: Mapping[str, Any]) -> dict[str, Units]:
-        charged = payload.get("charged", {})
-        return {
-            name: units_up(in_measure(decode(charged.get(name, cost)), str(self.accounts[name, ""][0]).partition(" ")[0]))
-            for name, cost in payload["costs"].items()
-        }
+        return charged_units(payload, {name: str(self.accounts[name, ""][0]).partition(" ")[0] for name in payload["costs"]})
 
     def _add(self, name: str, who: str, units: Units, sign: int) -> None:
         _, (first, delta), _ = self.accounts.get((name, who), (None, (0, 0), False))

@@ -85,7 +85,9 @@ def advanced(guarantee: PureDP | ApproxDP | Exact, count: int, slack: Exact) -> 
             "slack=0 is invalid", why="the advanced theorem buys a smaller ε with some δ′", instead='slack="1e-6"'
         )
     if delta >= 1:
-        raise _promises_nothing(delta)
+        raise NotConvertible(
+            "The composition is invalid", why=f"its δ would be {text_of(delta)}, which promises nothing", instead="fewer"
+        )
     if epsilon == 0:
         return ApproxDP(0, delta)
     number = context()
@@ -109,7 +111,11 @@ def optimal(guarantee: PureDP | ApproxDP | Exact, count: int, delta: Exact) -> A
         return (PrivacyLossDistribution.of_guarantee(guarantee) * times).to_approx(wanted)
     kept = (1 - guarantee.delta) ** times if guarantee.delta else Fraction(1)
     if 1 - kept > wanted:
-        raise _too_small(guarantee, times, wanted)
+        raise NotConvertible(
+            f"{times} × ({guarantee}) was not converted to δ = {text_of(wanted)}",
+            why="the δ of the parts add up to more",
+            instead=f'a delta of at least "{text_of(times * guarantee.delta)}"',
+        )
     if epsilon < _TINIEST or wanted == 1 - kept:
         return ApproxDP(times * epsilon, wanted)
     left = 1 - (1 - wanted) / kept  # δ = 1 − (1 − δ₀)ᵏ·(1 − left)
@@ -217,17 +223,3 @@ def _larger(left: Guarantee, right: Guarantee) -> Guarantee:
 
 def _count(value: int) -> int:
     return whole_number(exact(value, "count"), "count", least=1, usual=10)
-
-
-def _too_small(guarantee: PureDP | ApproxDP, times: int, wanted: Fraction) -> NotConvertible:
-    return NotConvertible(
-        f"{times} × ({guarantee}) was not converted to δ = {text_of(wanted)}",
-        why="the δ of the parts add up to more",
-        instead=f'a delta of at least "{text_of(times * guarantee.delta)}"',
-    )
-
-
-def _promises_nothing(delta: Fraction) -> NotConvertible:
-    return NotConvertible(
-        "The composition is invalid", why=f"its δ would be {text_of(delta)}, which promises nothing", instead="fewer"
-    )

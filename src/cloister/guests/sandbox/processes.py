@@ -172,7 +172,7 @@ class ProcessSandbox(Opened):
         }
         self._group = new_group(self._memory + _SCRATCH + (1 << 30))
         walls = _walls(self._language, tell, self._environment)
-        words = [*into(self._group), *walls, str(_interpreter()), "-I", "-S", "/parts/fork_server.py"]
+        words = [*into(self._group), *walls, str(Path(sys.executable).resolve()), "-I", "-S", "/parts/fork_server.py"]
         try:
             self._server = subprocess.Popen(  # noqa: S603 (our own program and arguments)
                 [*words, json.dumps(about)],
@@ -267,10 +267,6 @@ def _r_home() -> Path:
     if found is None:
         raise MissingDependency("The guest in R was not run", why="R is not installed", instead="apt-get install r-base-core")
     return found
-
-
-def _interpreter() -> Path:
-    return Path(sys.executable).resolve()
 
 
 def _walls(language: Language, tell: int, named: str) -> list[str]:
