@@ -231,14 +231,7 @@ class EncryptedVector:
     """How many blinds are on it: a slot has room for one."""
 
     def __add__(self, other: EncryptedVector) -> EncryptedVector:
-        if not isinstance(other, EncryptedVector):
-            return NotImplemented
-        self._check_kind(other)
-        self._check_terms(self.count + other.count)
-        self._check_blinds(self.blinds + other.blinds)
-        square = self.key._square
-        cells = tuple(int(mpz(one) * two % square) for one, two in zip(self.cells, other.cells, strict=True))
-        return replace(self, cells=cells, count=self.count + other.count, blinds=self.blinds + other.blinds)
+        return EncryptedVector.total([self, other]) if isinstance(other, EncryptedVector) else NotImplemented
 
     def shifted(self, numbers: Sequence[int]) -> EncryptedVector:
         """A number of anybody's added to what each ciphertext holds, modulo N.
@@ -263,14 +256,14 @@ class EncryptedVector:
         if not found:
             raise InvalidParameter("There is no sum", why="no vector was given", instead="one vector or more")
         first, square = found[0], found[0].key._square
+        count, blinds = sum(each.count for each in found), sum(each.blinds for each in found)
         for each in found[1:]:
             first._check_kind(each)
-        first._check_terms(sum(each.count for each in found))
-        first._check_blinds(sum(each.blinds for each in found))
-        cells = [mpz(1)] * len(first.cells)
-        for each in found:
+        first._check_terms(count)
+        first._check_blinds(blinds)
+        cells = [mpz(each) for each in first.cells]
+        for each in found[1:]:
             cells = [one * two % square for one, two in zip(cells, each.cells, strict=True)]
-        count, blinds = sum(each.count for each in found), sum(each.blinds for each in found)
         return replace(first, cells=tuple(map(int, cells)), count=count, blinds=blinds)
 
     def _check_kind(self, other: EncryptedVector) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
-from types import TracebackType
 from typing import Any, Self
 
 import numpy.typing as npt
@@ -73,7 +72,7 @@ class PaillierPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _each(self, work: Any, given: list[tuple[Any, ...]]) -> list[Any]:

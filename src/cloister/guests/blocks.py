@@ -38,8 +38,8 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.guests.outputs import Vector
 from cloister.guests.sandbox.grid import slot_of
-from cloister.guests.sandbox.opening import PLAIN, Needs, Opened
-from cloister.guests.sandbox.wasm import Ran
+from cloister.guests.sandbox.opening import PLAIN, Needs
+from cloister.guests.sandbox.wasm import Opened, Ran
 from cloister.noise import PermuteAndFlip, Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.noise.laplace import DiscreteLaplace
@@ -79,10 +79,9 @@ class Failed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blocks:
-    """A guest over so many blocks of people, as a method that needs rows (`cloister.session.RowMethod`)."""
+class NearRows:
+    """A guest near rows: what both ways know of it."""
 
-    stored: ClassVar[tuple[str, str]] = ("cloister.guests.blocks", "Blocks")
     by_unit: ClassVar[bool] = True
 
     code: str
@@ -90,11 +89,8 @@ class Blocks:
     digest: str
     inputs: tuple[str, ...]
     output: Vector
-    blocks: int
     seconds: float
     memory: int
-    statistic: Statistic = "mean"
-    needs: Needs = PLAIN
     opened: Opened | None = field(default=None, compare=False, repr=False)
     """A sandbox of its own (`open`), where it was opened before the charge."""
 
@@ -102,6 +98,17 @@ class Blocks:
     def columns(self) -> tuple[str, ...]:
         """What it reads."""
         return self.inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks(NearRows):
+    """A guest over so many blocks of people, as a method that needs rows (`cloister.session.RowMethod`)."""
+
+    stored: ClassVar[tuple[str, str]] = ("cloister.guests.blocks", "Blocks")
+
+    blocks: int
+    statistic: Statistic = "mean"
+    needs: Needs = PLAIN
 
     def describe(self) -> dict[str, Any]:
         """The code by its digest, and what is declared of it."""

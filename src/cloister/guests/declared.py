@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from hashlib import sha256
@@ -23,11 +23,9 @@ import numpy.typing as npt
 
 from cloister.attacks import AuditResult, audit
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
-from cloister.guests.blocks import blocks_of, check_whole_people
-from cloister.guests.outputs import Vector
+from cloister.guests.blocks import NearRows, blocks_of, check_whole_people
 from cloister.guests.sandbox.grid import slot_of
-from cloister.guests.sandbox.opening import Opened
-from cloister.guests.sandbox.wasm import Sandbox
+from cloister.guests.sandbox.wasm import Opened, Sandbox
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.privacy import ApproxDP, Guarantee, PureDP, exact_positive
 from cloister.tables import PrivateTable
@@ -54,26 +52,10 @@ def many_of_this_guest(text, spend, times):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declared:
+class Declared(NearRows):
     """A guest on all rows at once, as a method that needs rows (`cloister.session.RowMethod`)."""
 
     stored: ClassVar[tuple[str, str]] = ("cloister.guests.declared", "Declared")
-    by_unit: ClassVar[bool] = True
-
-    code: str
-    entry: str
-    digest: str
-    inputs: tuple[str, ...]
-    output: Vector
-    seconds: float
-    memory: int
-    opened: Opened | None = field(default=None, compare=False, repr=False)
-    """As of `Blocks`."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What it reads."""
-        return self.inputs
 
     def describe(self) -> dict[str, Any]:
         """The code by its digest, and what is declared of it."""

@@ -16,7 +16,7 @@ from typing import Any
 from cloister.crypto import canonical_json
 from cloister.errors import LedgerError, LedgerTampered
 from cloister.ledger.chain import BEGINNING, sealer
-from cloister.ledger.checkpoint import Broken, Row, Sums, ahead, due, is_text, sealed_sums
+from cloister.ledger.checkpoint import Broken, Row, Sums, due, is_text, raw_lines, sealed_sums
 from cloister.ledger.head import Account, Head
 from cloister.ledger.measure import Units, decode, encode, guarantee_of, kind_of, units_down
 from cloister.ledger.store import Store, blob
@@ -277,7 +277,7 @@ class Book:
             end = b"" if row is None else blob(row[0])
         expected, ending = number, f'"id":{number:d},"kind":"'
         unwritten = (line for line in self._lines if line[0] >= number)
-        for sequence, text, sealed in itertools.chain(ahead(self.store, number - 1), unwritten):
+        for sequence, text, sealed in itertools.chain(raw_lines(self.store, number - 1), unwritten):
             if sequence != expected or not is_text(text) or self._seal(sequence, end, text) != sealed:
                 raise _tampered(f"line {expected} of its database is not what was written")
             if sequence == number and json.loads(text).get("what") != what:

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from cloister.errors import CloisterError
-from cloister.ledger.chain import BEGINNING, sealer
-from cloister.ledger.measure import Units, decode, in_measure, units_up
+from cloister.ledger.chain import BEGINNING, chained, sealer
+from cloister.ledger.measure import Units, charged_units, decode, units_up
 from cloister.ledger.store import Store, blob
 
 Row: TypeAlias = tuple[str | None, Units, bool]
@@ -61,7 +61,7 @@ class Sums:
         seal = sealer(self.key)
         pending = list(pending)
         self._pending = {number: text for number, text, _ in pending}
-        for number, text, end in (*ahead(store, self.number), *pending):
+        for number, text, end in (*raw_lines(store, self.number), *pending):
             if number != self.number + 1 or not is_text(text) or seal(number, self.hash, text) != end:
                 raise Broken(self.number + 1)
             try:
@@ -122,7 +122,9 @@ class Sums:
 
     def _voided(self, payload: Mapping[str, Any], store: Store) -> None:
         number = payload["id"]
-        reserved = json.loads(self._pending[number]) if number in self._pending else _sealed(store, self.key, number)
+        reserved = json.loads(self._pending[number]) if number in self._pending else sealed(store, self.key, number)
+        if reserved is None:
+            raise Broken(number)
         self._reserved(reserved, store, -1)
 
     def _drawn(self, payload: Mapping[str, Any], store: Store) -> None:
@@ -145,11 +147,7 @@ class Sums:
             self._set(name, "", unbounded=True)
 
     def _charged(self, payload: Mapping[str, Any]) -> dict[str, Units]:
-        charged = payload.get("charged", {})
-        return {
-            name: units_up(in_measure(decode(charged.get(name, cost)), str(self.accounts[name, ""][0]).partition(" ")[0]))
-            for name, cost in payload["costs"].items()
-        }
+        return charged_units(payload, {name: str(self.accounts[name, ""][0]).partition(" ")[0] for name in payload["costs"]})
 
     def _add(self, name: str, who: str, units: Units, sign: int) -> None:
         _, (first, delta), _ = self.accounts.get((name, who), (None, (0, 0), False))
@@ -239,8 +237,9 @@ def _checkpoint_before(store: Store, last: int) -> int:
     return 1
 
 
-def ahead(store: Store, after: int) -> Iterator[tuple[int, Any, bytes]]:
-    """The lines after that one, as they stand: number, text and hash."""
+def raw_lines(store: Store, after: int = 0) -> Iterator[tuple[int, Any, bytes]]:
+    """Number, text and hash of every line after that one, as they stand; a page at a time, so that a long chain needs little
+    memory."""
     while True:
         rows = store.execute(_AHEAD, (after, _PAGE)).fetchall()
         for number, text, end in rows:
@@ -250,12 +249,12 @@ def ahead(store: Store, after: int) -> Iterator[tuple[int, Any, bytes]]:
         after = rows[-1][0]
 
 
-def _sealed(store: Store, key: bytes, number: int) -> dict[str, Any]:
-    """An earlier line, whose own seal fits."""
-    row = store.execute(_LINE, (number,)).fetchone()
-    parent = store.execute(_LINE, (number - 1,)).fetchone()
-    if row is None or parent is None or not is_text(row[0]) or sealer(key)(number, blob(parent[1]), row[0]) != blob(row[1]):
-        raise Broken(number)
+def sealed(store: Store, key: bytes, number: int) -> dict[str, Any] | None:
+    """A line whose own seal fits; None where it doesn't."""
+    row, parent = (store.execute(_LINE, (each,)).fetchone() for each in (number, number - 1))
+    before = BEGINNING if parent is None else blob(parent[1])
+    if row is None or not is_text(row[0]) or chained(key, number, before, row[0]) != blob(row[1]):
+        return None
     return dict(json.loads(row[0]))
 
 

@@ -15,13 +15,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, LedgerError
 from cloister.ledger import operations, reading, steps
 from cloister.ledger.book import Book
-from cloister.ledger.measure import kind_of
+from cloister.ledger.measure import guarantee_of, kind_of
 from cloister.ledger.opening import Opened, open_ledger
 from cloister.ledger.records import BrokenLine, Charge, Freeze, LedgerRecord, Reservation, StoredRelease
 from cloister.ledger.request import Bounds, Request
@@ -320,8 +319,7 @@ class Ledger:
             raise LedgerError(
                 "Nothing was restored", why="this ledger is not frozen", instead="ledger.raise_budget(…) to change a budget"
             )
-        if os.getpid() != self._process:
-            self._own()
+        self._own()
 
         def step(book: Book) -> None:
             if freeze.tables:
@@ -391,7 +389,7 @@ class Ledger:
         _check_request(costs, who=who, what=what, purpose="")
         request = Request.of(costs, who, what, "", rerun=True)
         with self._reading() as store:
-            return reading.waiting(store, request)
+            return operations.earlier_attempt(reading.book_of(store), request)
 
     def drawn(self, population: str, who: str, what: str) -> Guarantee:
         """What a person's share was charged for releases of this plan that others had bought."""
@@ -411,7 +409,9 @@ class Ledger:
         1
         """
         with self._reading() as store:
-            return reading.head(store)
+            book = reading.book_of(store)
+            book.begin()
+            return book.sequence, book.hash.hex()
 
     def budget(self, population: str) -> Guarantee:
         """The budget that was written for a population."""
@@ -421,24 +421,27 @@ class Ledger:
     def spent(self, population: str) -> Guarantee:
         """The exact sum of all charges that stand. See `unbounded` for what left by the second door."""
         with self._reading() as store:
-            return reading.spent(store, population)
+            found = reading.book_of(store).population(population)
+            return guarantee_of(found.kind, found.spent)
 
     def remaining(self, population: str) -> Guarantee:
         """What may still be charged."""
         if self.frozen is not None:
             raise frozen_error(self.frozen)
         with self._reading() as store:
-            return reading.population(store, population).remaining()
+            return reading.book_of(store).population(population).remaining()
 
     def unbounded(self, population: str) -> bool:
         """Whether something that is not private left: then no number bounds what is known of this population."""
         with self._reading() as store:
-            return reading.population(store, population).unbounded
+            return reading.book_of(store).population(population).unbounded
 
     def allotment(self, population: str, user: str) -> tuple[Guarantee, Guarantee] | None:
         """An analyst's share of a population and what is left of it; None where nothing but the budget caps the analyst."""
         with self._reading() as store:
-            return reading.share(store, population, user)
+            book = reading.book_of(store)
+            found, spender = book.population(population), book.spender(population, user)
+            return None if spender.share is None else (spender.share, guarantee_of(found.kind, spender.left()))
 
     def spent_by(self, population: str, user: str) -> Guarantee:
         """What one analyst was charged of a population, with what others had bought, whether or not a share caps it.
@@ -451,7 +454,8 @@ class Ledger:
         (PureDP(epsilon='0.1'), PureDP(epsilon='0'))
         """
         with self._reading() as store:
-            return reading.spent_by(store, population, user)
+            book = reading.book_of(store)
+            return guarantee_of(book.population(population).kind, book.spender(population, user).spent)
 
     def populations(self) -> list[str]:
         """The names of all populations, sorted."""
@@ -533,7 +537,7 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -550,16 +554,14 @@ class Ledger:
     # How it gets there.
 
     def _do(self, step: Step) -> Any:
-        if os.getpid() != self._process:
-            self._own()
+        self._own()
         return self._writer.do(step)
 
     @contextlib.contextmanager
     def _reading(self, *, at_once: bool = False) -> Iterator[Store]:
         """One moment of the database, for a short read. With `at_once` what is read is found by one statement, or never changes
         once it is written: then it needs no transaction, where the store takes each statement by itself."""
-        if os.getpid() != self._process:
-            self._own()
+        self._own()
         with self._reader_turn:
             if self._writer.closed:
                 raise LedgerError("Nothing was read", why="this ledger is closed", instead="a new Ledger(…)")
@@ -582,8 +584,7 @@ class Ledger:
             with self._reading() as store:
                 yield store
             return
-        if os.getpid() != self._process:
-            self._own()
+        self._own()
         try:
             store = self._store.another()
             try:
@@ -604,6 +605,8 @@ class Ledger:
 
     def _own(self) -> None:
         """A forked child gets connections and locks of its own: those of its parent are not its to use."""
+        if os.getpid() == self._process:
+            return
         if self._store.memory:
             raise LedgerError(
                 "Nothing was charged",

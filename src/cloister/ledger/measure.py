@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
@@ -185,3 +186,13 @@ def decode(texts: Any) -> Guarantee:
     if kind == "pure":
         return PureDP(first)
     return ApproxDP(first, delta) if kind == "approx" else ZCDP(first, delta)
+
+
+def charged_units(payload: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Units]:
+    """What a line charged each population, in units of the population's measure.
+
+    >>> charged_units({"costs": {"people": ["pure", "1"]}}, {"people": "pure"}) == {"people": (GRID, 0)}
+    True
+    """
+    charged = payload.get("charged", {})
+    return {name: units_up(in_measure(decode(charged.get(name, cost)), kinds[name])) for name, cost in payload["costs"].items()}

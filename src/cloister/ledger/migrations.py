@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from fractions import Fraction
 
 from cloister.errors import LedgerError, LedgerTampered
-from cloister.ledger.book import Book, canonical_budget
+from cloister.ledger.book import Book
 from cloister.ledger.chain import BEGINNING, sealer
-from cloister.ledger.measure import GRID
-from cloister.ledger.reading import raw_lines
+from cloister.ledger.checkpoint import raw_lines
 from cloister.ledger.replay import Replay
 from cloister.ledger.store import DERIVED, FORMAT, RELEASES, create_derived
 
@@ -55,16 +53,10 @@ def rebuild(book: Book) -> Replay:
         if reason is not None:
             raise LedgerTampered(f"Line {number} of the ledger was refused", why=reason, instead="its last backup")
         parent = end
-    rows: list[tuple[object, ...]] = [
-        (name, "", canonical_budget(account.budget), *map(_units, account.spent), int(account.unbounded))
-        for name, account in replay.populations.items()
-    ]
-    for place in sorted(replay.spent_by.keys() | replay.shares.keys()):
-        share, spent = replay.shares.get(place), replay.spent_by.get(place, (Fraction(0), Fraction(0)))
-        rows.append((*place, None if share is None else canonical_budget(share), *map(_units, spent), 0))
+    rows = sorted(replay.accounts(), key=lambda row: row[:2])
     store.executemany("INSERT INTO accounts (population, who, cap, spent, slack, unbounded) VALUES (?, ?, ?, ?, ?, ?)", rows)
     store.executemany("INSERT INTO charges (population, what, id) VALUES (?, ?, ?)", sorted(replay.charges))
-    draws = [(*place, *map(_units, sums)) for place, sums in sorted(replay.draws.items())]
+    draws = sorted(replay.debits())
     store.executemany("INSERT INTO draws (population, who, what, spent, slack) VALUES (?, ?, ?, ?, ?)", draws)
     store.executemany("INSERT INTO sources (source, population) VALUES (?, ?)", sorted(replay.sources.items()))
     store.executemany("INSERT INTO outcomes (id, state, attempt) VALUES (?, ?, ?)", sorted(replay.outcomes()))
@@ -80,12 +72,6 @@ def _from_1(book: Book) -> None:
         if content is not None:  # one that is missing is for `verify` to find
             store.execute("INSERT INTO releases (id, settled, content) VALUES (?, ?, ?)", (number, settled, content[0]))
     store.execute("DROP TABLE releases_1")
-
-
-def _units(amount: Fraction) -> str:
-    units = amount * GRID
-    assert units.denominator == 1
-    return str(units.numerator)
 
 
 _STEPS: dict[int, Callable[[Book], None]] = {1: _from_1}

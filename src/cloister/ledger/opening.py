@@ -164,24 +164,13 @@ def _prepared(store: Store, key: bytes, head_file: HeadFile | None, clock: Calla
         book.committed()
         if head is not None and head_file is not None:
             head_file.append(head)
+        return Opened(store, book, key, head_file, None if store.memory else _changed(store, book))
     except store.errors as error:
         store.rollback()
         store.close()
         raise store.unavailable(error) from None
     except BaseException:
         store.rollback()
-        store.close()
-        raise
-    return Opened(store, book, key, head_file, None if store.memory else _looked_at(store, book))
-
-
-def _looked_at(store: Store, book: Book) -> Freeze | None:
-    try:
-        return _changed(store, book)
-    except store.errors as error:
-        store.close()
-        raise store.unavailable(error) from None
-    except BaseException:
         store.close()
         raise
 

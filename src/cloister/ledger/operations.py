@@ -16,7 +16,7 @@ from cloister.errors import BudgetExceeded, LedgerError
 from cloister.ledger.book import Book, Population, Spender
 from cloister.ledger.chain import reserved_text, settled_text
 from cloister.ledger.head import Account
-from cloister.ledger.measure import Units, decode, encode, guarantee_of, in_measure, kind_of, units_down, units_up
+from cloister.ledger.measure import Units, charged_units, decode, encode, guarantee_of, in_measure, kind_of, units_down, units_up
 from cloister.ledger.records import Bound, Reservation
 from cloister.ledger.request import Request
 from cloister.privacy.guarantee import Guarantee
@@ -273,14 +273,6 @@ def least_of(spent: Mapping[str, tuple[str, Units]], known: Mapping[str, Account
         kind, units = least.get(name, (account.budget[0], (0, 0)))
         least[name] = (kind, (max(units[0], account.spent[0]), max(units[1], account.spent[1])))
     return {name: guarantee_of(kind, units) for name, (kind, units) in sorted(least.items())}
-
-
-def charged_units(payload: Mapping[str, object], kinds: Mapping[str, str]) -> dict[str, Units]:
-    """What a line charged each population, in units of the population's measure."""
-    costs, charged = payload["costs"], payload.get("charged", {})
-    assert isinstance(costs, dict)
-    assert isinstance(charged, dict)
-    return {name: units_up(in_measure(decode(charged.get(name, cost)), kinds[name])) for name, cost in costs.items()}
 
 
 def _fitting(book: Book, name: str, cost: Guarantee, request: Request, beside: Units) -> tuple[Population, Spender, Units]:

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from cloister.errors import LedgerTampered
-from cloister.ledger.book import Book, Population, budget_of
-from cloister.ledger.chain import BEGINNING, chained, moment
+from cloister.ledger.book import Book, budget_of
+from cloister.ledger.chain import moment
+from cloister.ledger.checkpoint import raw_lines, sealed
 from cloister.ledger.measure import decode, guarantee_of, in_measure
-from cloister.ledger.operations import earlier_attempt
 from cloister.ledger.records import Charge, LedgerRecord, State, StoredRelease
-from cloister.ledger.request import Request
 from cloister.ledger.store import Store, blob
 from cloister.privacy.guarantee import Guarantee
 
@@ -26,18 +25,17 @@ _OF_ALL, _OF_ONE = _CHARGES.format(""), _CHARGES.format(" AND charges.what = ?")
 _FIND = """SELECT releases.id, releases.settled, releases.content, lines.payload
     FROM charges JOIN releases ON releases.id = charges.id JOIN lines ON lines.sequence = charges.id
     WHERE charges.population = ? AND charges.what = ? ORDER BY releases.settled"""
-_PAGE = 1000
 
 
-def population(store: Store, name: str) -> Population:
-    """The population of that name, or an error."""
-    return Book(store, b"", time.time).population(name)
+def book_of(store: Store) -> Book:
+    """What the tables say, for reading alone."""
+    return Book(store, b"", time.time)
 
 
 def budget(store: Store, name: str) -> Guarantee:
     """What was written for the population of that name, or an error."""
     rows = store.execute("SELECT cap FROM accounts WHERE population = ? AND who = ''", (name,)).fetchall()
-    return budget_of(rows[0][0]) if rows else population(store, name).budget
+    return budget_of(rows[0][0]) if rows else book_of(store).population(name).budget
 
 
 def populations(store: Store) -> list[str]:
@@ -45,41 +43,9 @@ def populations(store: Store) -> list[str]:
     return [row[0] for row in store.execute("SELECT population FROM accounts WHERE who = '' ORDER BY population").fetchall()]
 
 
-def spent(store: Store, name: str) -> Guarantee:
-    """The sum of what stands."""
-    found = population(store, name)
-    return guarantee_of(found.kind, found.spent)
-
-
-def share(store: Store, name: str, user: str) -> tuple[Guarantee, Guarantee] | None:
-    """A share, and what is left of it."""
-    book = Book(store, b"", time.time)
-    found, spender = book.population(name), book.spender(name, user)
-    return None if spender.share is None else (spender.share, guarantee_of(found.kind, spender.left()))
-
-
-def waiting(store: Store, request: Request) -> int | None:
-    """The reservation that the request would take over."""
-    return earlier_attempt(Book(store, b"", time.time), request)
-
-
-def spent_by(store: Store, name: str, user: str) -> Guarantee:
-    """What one person was charged, with what others had bought."""
-    book = Book(store, b"", time.time)
-    found = book.population(name)
-    return guarantee_of(found.kind, book.spender(name, user).spent)
-
-
-def head(store: Store) -> tuple[int, str]:
-    """The end of the chain."""
-    book = Book(store, b"", time.time)
-    book.begin()
-    return book.sequence, book.hash.hex()
-
-
 def charges(store: Store, name: str, what: str | None = None) -> list[Charge]:
     """A population's account, or of it the charges for one plan."""
-    kind = population(store, name).kind
+    kind = book_of(store).population(name).kind
     rows = store.execute(_OF_ALL, (name,)).fetchall() if what is None else store.execute(_OF_ONE, (name, what)).fetchall()
     return [
         _charge(name, kind, number, json.loads(payload), "settled" if settled is not None else outcome, attempt)
@@ -126,34 +92,6 @@ def find(store: Store, key: bytes, what: str, names: frozenset[str]) -> list[Sto
     return found
 
 
-def sealed(store: Store, key: bytes, number: int) -> dict[str, Any] | None:
-    """A line whose own seal fits; None where it doesn't."""
-    rows = {
-        sequence: (payload, blob(end))
-        for sequence, payload, end in store.execute(
-            "SELECT sequence, payload, hash FROM lines WHERE sequence BETWEEN ? AND ?", (number - 1, number)
-        ).fetchall()
-    }
-    parent = rows[number - 1][1] if number - 1 in rows else BEGINNING
-    text = rows[number][0] if number in rows else None
-    if not isinstance(text, str) or not text.isascii() or chained(key, number, parent, text) != rows[number][1]:
-        return None
-    return cast("dict[str, Any]", json.loads(text))
-
-
-def raw_lines(store: Store, after: int = 0) -> Iterator[tuple[int, str, bytes]]:
-    """Number, text and hash of every line after a number; a page at a time, so that a long chain needs little memory."""
-    while True:
-        rows = store.execute(
-            "SELECT sequence, payload, hash FROM lines WHERE sequence > ? ORDER BY sequence LIMIT ?", (after, _PAGE)
-        ).fetchall()
-        for sequence, payload, end in rows:
-            yield sequence, payload, blob(end)
-        if len(rows) < _PAGE:
-            return
-        after = rows[-1][0]
-
-
 def lines(store: Store, after: int = 0) -> Iterator[LedgerRecord]:
     """Every line after a number, read."""
     for sequence, text, end in raw_lines(store, after):
@@ -170,7 +108,7 @@ def bound(store: Store, source: str) -> str | None:
 
 def drawn(store: Store, name: str, who: str, what: str) -> Guarantee:
     """What a person's share was charged for releases of a plan that others had bought."""
-    found = population(store, name)
+    found = book_of(store).population(name)
     row = store.execute(
         "SELECT spent, slack FROM draws WHERE population = ? AND who = ? AND what = ?", (name, who, what)
     ).fetchone()

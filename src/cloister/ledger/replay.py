@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from cloister.ledger.measure import GRID, amounts_of, decode, in_measure, kind_of
+from cloister.ledger.measure import GRID, amounts_of, decode, encode, in_measure, kind_of
 from cloister.privacy.guarantee import Guarantee
 
 Sums: TypeAlias = tuple[Fraction, Fraction]
@@ -73,6 +73,20 @@ class Replay:
         """The reservations that were taken over, or voided."""
         taken = [(number, "reserved", 2) for number in self.taken]
         return taken + [(number, "voided", 1) for number in self.voided]
+
+    def accounts(self) -> set[tuple[str, str, str | None, str, str, int]]:
+        """The rows of the table of accounts."""
+        rows: set[tuple[str, str, str | None, str, str, int]] = set()
+        for name, held in self.populations.items():
+            rows.add((name, "", " ".join(encode(held.budget)), *_units(held.spent), int(held.unbounded)))
+        for place in self.spent_by.keys() | self.shares.keys():
+            share, spent = self.shares.get(place), self.spent_by.get(place, (Fraction(0), Fraction(0)))
+            rows.add((*place, None if share is None else " ".join(encode(share)), *_units(spent), 0))
+        return rows
+
+    def debits(self) -> set[tuple[str, ...]]:
+        """The rows of the table of draws."""
+        return {(*place, *_units(sums)) for place, sums in self.draws.items()}
 
     def _created(self, number: int, payload: Mapping[str, Any]) -> str | None:
         self.format = payload["format"]
@@ -186,6 +200,11 @@ class Replay:
 
     def _spend(self, name: str, who: str, amounts: Sums) -> None:
         self.spent_by[name, who] = _plus(self.spent_by.get((name, who), (Fraction(0), Fraction(0))), amounts)
+
+
+def _units(amounts: Sums) -> tuple[str, str]:
+    first, delta = (str(amount * GRID) for amount in amounts)
+    return first, delta
 
 
 def _plus(left: Sums, right: Sums) -> Sums:

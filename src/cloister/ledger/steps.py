@@ -14,8 +14,9 @@ import hashlib
 from typing import NamedTuple
 
 from cloister.errors import LedgerError, LedgerTampered
-from cloister.ledger import operations, reading
+from cloister.ledger import operations
 from cloister.ledger.book import Book
+from cloister.ledger.checkpoint import sealed
 from cloister.ledger.request import Request
 from cloister.ledger.store import Store, blob
 from cloister.privacy.guarantee import zero_of
@@ -77,7 +78,7 @@ def add_step(book: Book, opening: int, step: int, release: bytes, state: bytes) 
 def last_step(store: Store, key: bytes, population: str, what: str) -> LastStep:
     """Where a series stands, for one that goes on: refused where the ledger was restored since, or its state changed."""
     opening, newest = store.execute(_NAMED, (population, what)).fetchone()
-    opened = None if opening is None else reading.sealed(store, key, opening)
+    opened = None if opening is None else sealed(store, key, opening)
     known = opened is not None and str(opened.get("purpose", "")).startswith(_OPENING)
     row = store.execute(_LAST, (opening,)).fetchone() if known else None
     if row is None:
@@ -86,7 +87,7 @@ def last_step(store: Store, key: bytes, population: str, what: str) -> LastStep:
         )
     _refuse_restored(store, opening, repr(what))
     last, step, state = row[0], row[1], blob(row[2])
-    line = reading.sealed(store, key, last)
+    line = sealed(store, key, last)
     told = f"step {step}, state {hashlib.sha256(state).hexdigest()}"
     if last != newest or line is None or (step and line.get("purpose") != told):
         raise LedgerTampered(

@@ -11,16 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from cloister.crypto import canonical_json
-from cloister.ledger.book import canonical_budget
 from cloister.ledger.chain import BEGINNING, sealer
-from cloister.ledger.checkpoint import Row, checkpoint_of, source_sum
+from cloister.ledger.checkpoint import Row, checkpoint_of, raw_lines, source_sum
 from cloister.ledger.head import Head
-from cloister.ledger.measure import GRID
-from cloister.ledger.reading import raw_lines
 from cloister.ledger.records import BrokenLine
 from cloister.ledger.replay import Replay
 from cloister.ledger.store import Store, blob
@@ -68,28 +64,10 @@ def _says(payload: Mapping[str, Any], replay: Replay, key: bytes) -> bool:
     """Whether a checkpoint repeats what the lines before it add up to."""
     accounts: dict[tuple[str, str], Row] = {
         (name, who): (cap, (int(spent), int(slack)), bool(unbounded))
-        for name, who, cap, spent, slack, unbounded in _accounts(replay)
+        for name, who, cap, spent, slack, unbounded in replay.accounts()
     }
     expected = checkpoint_of(accounts, source_sum(key, replay.sources.items()))
     return {name: payload[name] for name in expected} == expected
-
-
-def _accounts(replay: Replay) -> set[tuple[str, str, str | None, str, str, int]]:
-    """The rows of the table of accounts, as the lines tell them."""
-    nothing = (Fraction(0), Fraction(0))
-    rows: set[tuple[str, str, str | None, str, str, int]] = set()
-    for name, held in replay.populations.items():
-        first, delta = held.spent
-        rows.add((name, "", canonical_budget(held.budget), _units(first), _units(delta), int(held.unbounded)))
-    for place in replay.spent_by.keys() | replay.shares.keys():
-        share, (first, delta) = replay.shares.get(place), replay.spent_by.get(place, nothing)
-        rows.add((*place, None if share is None else canonical_budget(share), _units(first), _units(delta), 0))
-    return rows
-
-
-def _units(amount: Fraction) -> str:
-    units = amount * GRID
-    return str(units.numerator) if units.denominator == 1 else str(units)
 
 
 def _tables(store: Store, replay: Replay, number: int) -> BrokenLine | None:
@@ -97,10 +75,9 @@ def _tables(store: Store, replay: Replay, number: int) -> BrokenLine | None:
     held = store.execute("SELECT value FROM meta WHERE name = 'format'").fetchall()
     if [tuple(row) for row in held] != [(str(replay.format),)]:
         return BrokenLine(line=number, reason="the format of the tables is not what the lines say")
-    debits = {(*place, *map(_units, sums)) for place, sums in replay.draws.items()}
     for table, columns, texts, reason in (
-        ("accounts", _COLUMNS, _accounts(replay), "a budget, a share or a sum in the tables is not what the lines add up to"),
-        ("draws", "population, who, what, spent, slack", debits, "the table of draws is not what the lines say"),
+        ("accounts", _COLUMNS, replay.accounts(), "a budget, a share or a sum in the tables is not what the lines add up to"),
+        ("draws", "population, who, what, spent, slack", replay.debits(), "the table of draws is not what the lines say"),
         ("sources", "source, population", set(replay.sources.items()), "the table of sources is not what the lines say"),
     ):
         rows = store.execute(f"SELECT {columns} FROM {table}").fetchall()  # noqa: S608

@@ -25,12 +25,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from fractions import Fraction
 
-from cloister.errors import InvalidParameter, NotConvertible
+from cloister.errors import NotConvertible
 from cloister.privacy.conversion import delta_of_approx, epsilon_of_zcdp, zcdp_of_approx, zcdp_of_pure
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, guarantee_of, pure_or_approx
 from cloister.privacy.loss import PrivacyLossDistribution
 from cloister.privacy.precision import context, real, rounded_up, up
-from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
+from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of, whole_number
 
 _LONGEST_SUM = 20_000
 _TINIEST = Fraction(1, 10**12)  # below this the sum is as good as any theorem, and the digits of sixty would cancel
@@ -85,7 +85,9 @@ def advanced(guarantee: PureDP | ApproxDP | Exact, count: int, slack: Exact) -> 
             "slack=0 is invalid", why="the advanced theorem buys a smaller ε with some δ′", instead='slack="1e-6"'
         )
     if delta >= 1:
-        raise _promises_nothing(delta)
+        raise NotConvertible(
+            "The composition is invalid", why=f"its δ would be {text_of(delta)}, which promises nothing", instead="fewer"
+        )
     if epsilon == 0:
         return ApproxDP(0, delta)
     number = context()
@@ -109,7 +111,11 @@ def optimal(guarantee: PureDP | ApproxDP | Exact, count: int, delta: Exact) -> A
         return (PrivacyLossDistribution.of_guarantee(guarantee) * times).to_approx(wanted)
     kept = (1 - guarantee.delta) ** times if guarantee.delta else Fraction(1)
     if 1 - kept > wanted:
-        raise _too_small(guarantee, times, wanted)
+        raise NotConvertible(
+            f"{times} × ({guarantee}) was not converted to δ = {text_of(wanted)}",
+            why="the δ of the parts add up to more",
+            instead=f'a delta of at least "{text_of(times * guarantee.delta)}"',
+        )
     if epsilon < _TINIEST or wanted == 1 - kept:
         return ApproxDP(times * epsilon, wanted)
     left = 1 - (1 - wanted) / kept  # δ = 1 − (1 − δ₀)ᵏ·(1 − left)
@@ -216,23 +222,4 @@ def _larger(left: Guarantee, right: Guarantee) -> Guarantee:
 
 
 def _count(value: int) -> int:
-    number = exact(value, "count")
-    if number.denominator != 1 or number < 1:
-        raise InvalidParameter(
-            f"count={text_of(number)} is invalid", why="it must be a whole number from 1 on", instead="count=10"
-        )
-    return int(number)
-
-
-def _too_small(guarantee: PureDP | ApproxDP, times: int, wanted: Fraction) -> NotConvertible:
-    return NotConvertible(
-        f"{times} × ({guarantee}) was not converted to δ = {text_of(wanted)}",
-        why="the δ of the parts add up to more",
-        instead=f'a delta of at least "{text_of(times * guarantee.delta)}"',
-    )
-
-
-def _promises_nothing(delta: Fraction) -> NotConvertible:
-    return NotConvertible(
-        "The composition is invalid", why=f"its δ would be {text_of(delta)}, which promises nothing", instead="fewer"
-    )
+    return whole_number(exact(value, "count"), "count", least=1, usual=10)

@@ -24,7 +24,7 @@ from typing import Any
 
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.privacy.guarantee import ZCDP, ApproxDP, PureDP, pure_of, pure_or_approx, zcdp_or_rho
-from cloister.privacy.precision import context, down, real, up
+from cloister.privacy.precision import context, down, lowest_between, real, up
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
 
 
@@ -240,19 +240,7 @@ def _lowest(function: Callable[[Any], Any], start: Any) -> Any:
     while function(right) < middle_value:
         start, middle_value, step = right, function(right), 2 * step
         right += step
-    ratio = (number.sqrt(5) - 1) / 2
-    inner, outer = right - ratio * (right - left), left + ratio * (right - left)
-    inner_value, outer_value = function(inner), function(outer)
-    while right - left > number.mpf(10) ** -9:
-        if inner_value <= outer_value:
-            right, outer, outer_value = outer, inner, inner_value
-            inner = right - ratio * (right - left)
-            inner_value = function(inner)
-        else:
-            left, inner, inner_value = inner, outer, outer_value
-            outer = left + ratio * (right - left)
-            outer_value = function(outer)
-    return (left + right) / 2
+    return lowest_between(function, left, right, width=number.mpf(10) ** -9, ratio=(number.sqrt(5) - 1) / 2)
 
 
 def _refuse_no_slack(delta: Fraction) -> None:

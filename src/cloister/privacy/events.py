@@ -15,59 +15,47 @@ from typing import Any, TypeAlias
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.privacy.precision import context, down, real
-from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive, float_down, float_up, text_of
+from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive, float_down, float_up, text_of, whole_number
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class LaplaceRelease:
+class _Laplace:
+    """Noise of a scale on numbers of an L1 sensitivity."""
+
+    scale: Fraction
+    sensitivity: Fraction
+    entries: int
+
+    def __init__(self, *, scale: Exact, sensitivity: Exact = 1, entries: int = 1) -> None:
+        _set(
+            self,
+            scale=exact_positive(scale, "scale"),
+            sensitivity=exact_nonnegative(sensitivity, "sensitivity"),
+            entries=_count(entries),
+        )
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Δ₁/scale."""
+        return self.sensitivity / self.scale
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class LaplaceRelease(_Laplace):
     """Continuous Laplace noise of a scale, on numbers of an L1 sensitivity.
 
     >>> LaplaceRelease(scale=10).epsilon
     Fraction(1, 10)
     """
 
-    scale: Fraction
-    sensitivity: Fraction
-    entries: int
-
-    def __init__(self, *, scale: Exact, sensitivity: Exact = 1, entries: int = 1) -> None:
-        _set(
-            self,
-            scale=exact_positive(scale, "scale"),
-            sensitivity=exact_nonnegative(sensitivity, "sensitivity"),
-            entries=_count(entries),
-        )
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Δ₁/scale."""
-        return self.sensitivity / self.scale
-
 
 @dataclass(frozen=True, slots=True, init=False)
-class DiscreteLaplaceRelease:
+class DiscreteLaplaceRelease(_Laplace):
     """Discrete Laplace (geometric) noise of a scale, on integers of an L1 sensitivity.
 
     >>> DiscreteLaplaceRelease(scale=10, sensitivity=2).epsilon
     Fraction(1, 5)
     """
-
-    scale: Fraction
-    sensitivity: Fraction
-    entries: int
-
-    def __init__(self, *, scale: Exact, sensitivity: Exact = 1, entries: int = 1) -> None:
-        _set(
-            self,
-            scale=exact_positive(scale, "scale"),
-            sensitivity=exact_nonnegative(sensitivity, "sensitivity"),
-            entries=_count(entries),
-        )
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Δ₁/scale."""
-        return self.sensitivity / self.scale
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -297,9 +285,4 @@ def _set(target: object, /, **values: object) -> None:
 
 
 def _count(value: int, name: str = "entries") -> int:
-    number = exact_positive(value, name)
-    if number.denominator != 1:
-        raise InvalidParameter(
-            f"{name}={text_of(number)} is invalid", why="it must be a whole number from 1 on", instead=f"{name}=1"
-        )
-    return int(number)
+    return whole_number(exact_positive(value, name), name, least=1)

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypeVar
 
-from cloister.errors import InvalidParameter, NotConvertible
-from cloister.privacy.rational import Exact, exact_nonnegative, exact_probability, text_of
+from cloister.errors import NotConvertible
+from cloister.privacy.rational import Exact, exact_nonnegative, exact_probability, text_of, whole_number
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -271,11 +271,8 @@ def _with_delta(guarantee: _Slack, delta: Fraction) -> _Slack:
     return guarantee
 
 
-def _whole(times: int) -> Fraction:
-    number = exact_nonnegative(times, "times")
-    if number.denominator != 1:
-        raise InvalidParameter(f"times={text_of(number)} is invalid", why="it must be a whole number", instead="times=2")
-    return number
+def _whole(times: int) -> int:
+    return whole_number(exact_nonnegative(times, "times"), "times", usual=2)
 
 
 def _not_added(approx: ApproxDP, zcdp: ZCDP) -> NotConvertible:

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cloister.privacy.pairs import HOPELESS, UNIT, Atoms, Floats, Gridded, Pair, size_of
+from cloister.privacy.pairs import HOPELESS, UNIT, Atoms, Floats, Gridded, Symmetric, size_of
 from cloister.privacy.rational import float_down, float_up
 
 _DISCRETE_REACH = 14.0  # the mass beyond is below 1e-43, which is what δ of a discrete Gaussian is known to
@@ -23,7 +23,7 @@ _MOST_ATOMS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplacePair:
+class DiscreteLaplacePair(Symmetric):
     """Discrete Laplace noise, P(x) ∝ e^{−|x|/scale}, on an integer that moves by `sensitivity`."""
 
     scale: Fraction
@@ -36,10 +36,6 @@ class DiscreteLaplacePair:
     @property
     def largest(self) -> Fraction | None:
         return self.sensitivity / self.scale
-
-    @property
-    def reversed(self) -> Pair:
-        return self
 
     def on_grid(self, step: float) -> Gridded:
         """The two ends, and the integers strictly between: blocks of equal width, each split by its P-mass and Q-mass."""
@@ -63,7 +59,7 @@ class DiscreteLaplacePair:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussianPair:
+class DiscreteGaussianPair(Symmetric):
     """Discrete Gaussian noise, P(x) ∝ e^{−x²/2σ²}, on an integer that moves by `sensitivity`."""
 
     sigma_squared: Fraction
@@ -76,10 +72,6 @@ class DiscreteGaussianPair:
     @property
     def largest(self) -> Fraction | None:
         return None if self.sensitivity else Fraction(0)
-
-    @property
-    def reversed(self) -> Pair:
-        return self
 
     def on_grid(self, step: float) -> Gridded:
         """Atoms at every integer while σ is small; else blocks of B integers, whose sums are Taylor's at the middle.

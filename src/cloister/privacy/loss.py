@@ -41,6 +41,7 @@ from cloister.privacy.rational import (
     float_down,
     fraction_up,
     text_of,
+    whole_number,
 )
 from cloister.privacy.spectrum import Spectrum
 
@@ -254,10 +255,7 @@ def _spectrum(pairs: tuple[tuple[Pair, int], ...], coarser: int) -> Spectrum:
 
 
 def _whole(value: int, name: str = "sensitivity") -> int:
-    number = exact_nonnegative(value, name)
-    if number.denominator != 1:
-        raise InvalidParameter(f"{name}={text_of(number)} is invalid", why="it must be a whole number", instead=f"{name}=1")
-    return int(number)
+    return whole_number(exact_nonnegative(value, name), name)
 
 
 def _distribution(values: Sequence[Exact], name: str) -> tuple[Fraction, ...]:

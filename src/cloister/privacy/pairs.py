@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,8 +94,19 @@ class Pair(Protocol):
         """The loss on the multiples of `step`, never smaller than it is."""
 
 
+class Symmetric:
+    """A pair whose two distributions are alike: it is its own reverse."""
+
+    __slots__ = ()
+
+    @property
+    def reversed(self) -> Self:
+        """Itself."""
+        return self
+
+
 @dataclass(frozen=True, slots=True)
-class LaplacePair:
+class LaplacePair(Symmetric):
     """Laplace noise of scale 1/ε on a number that moves by 1: the loss is ±ε at the ends, with density ¼e^{(ℓ−ε)/2} between.
 
     A vector whose L1 norm moves by 1 is covered by pure ε-DP (`RandomizedResponsePair`), which the theorem for one number does
@@ -116,16 +127,12 @@ class LaplacePair:
     def largest(self) -> Fraction | None:
         return self.epsilon
 
-    @property
-    def reversed(self) -> Pair:
-        return self
-
     def on_grid(self, step: float) -> Gridded:
         return _laplace_grids(np.array([float_up(self.epsilon)]), step)[0]
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianPair:
+class GaussianPair(Symmetric):
     """N(0, 1) against N(μ, 1): the loss is N(μ²/2, μ²). Gaussians compose to one Gaussian, so a batch holds at most one of these.
 
     Being one, it is rounded up to the next grid point, which costs at most one step of ε in all.
@@ -140,10 +147,6 @@ class GaussianPair:
     @property
     def largest(self) -> Fraction | None:
         return None if self.mu_squared else Fraction(0)
-
-    @property
-    def reversed(self) -> Pair:
-        return self
 
     def on_grid(self, step: float) -> Gridded:
         if self.mu_squared > 2 * HOPELESS:
@@ -165,7 +168,7 @@ class GaussianPair:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomizedResponsePair:
+class RandomizedResponsePair(Symmetric):
     """The worst pair of all (ε, δ)-private mechanisms: with probability δ the truth, else a loss of ±ε with odds e^ε : 1.
 
     Theorem: Kairouz, Oh & Viswanath (2015).
@@ -182,10 +185,6 @@ class RandomizedResponsePair:
     @property
     def largest(self) -> Fraction | None:
         return None if self.delta else self.epsilon
-
-    @property
-    def reversed(self) -> Pair:
-        return self
 
     def on_grid(self, step: float) -> Gridded:
         epsilon, kept = float_up(self.epsilon), float_up(1 - self.delta)

@@ -12,6 +12,7 @@ share.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -101,3 +102,24 @@ def _magnitude(value: Fraction) -> int:
     while Fraction(10) ** (guess + 1) <= value:
         guess += 1
     return guess
+
+
+def lowest_between(function: Callable[[Any], Any], left: Any, right: Any, *, width: Any, ratio: Any) -> Any:
+    """Where a function with one valley is lowest, to a width, by the golden section: `ratio` is (√5 − 1)/2 in numbers of the kind
+    that the function takes.
+
+    >>> round(lowest_between(lambda x: (x - 1) ** 2, 0.0, 3.0, width=1e-6, ratio=0.618), 3)
+    1.0
+    """
+    inner, outer = right - ratio * (right - left), left + ratio * (right - left)
+    inner_value, outer_value = function(inner), function(outer)
+    while right - left > width:
+        if inner_value <= outer_value:
+            right, outer, outer_value = outer, inner, inner_value
+            inner = right - ratio * (right - left)
+            inner_value = function(inner)
+        else:
+            left, inner, inner_value = inner, outer, outer_value
+            outer = left + ratio * (right - left)
+            outer_value = function(outer)
+    return (left + right) / 2

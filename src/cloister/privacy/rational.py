@@ -96,6 +96,18 @@ def exact_probability(value: Exact, name: str = "delta") -> Fraction:
     return number
 
 
+def whole_number(number: Fraction, name: str, *, least: int = 0, usual: int = 1) -> int:
+    """A number that counts something: whole, and at least 0 or 1.
+
+    >>> whole_number(Fraction(3), "times")
+    3
+    """
+    if number.denominator != 1 or number < least:
+        why = f"it must be a whole number{' from 1 on' if least else ''}"
+        raise InvalidParameter(f"{name}={text_of(number)} is invalid", why=why, instead=f"{name}={usual}")
+    return int(number)
+
+
 def float_up(value: Fraction) -> float:
     """The least float that is not below `value`.
 

@@ -21,7 +21,7 @@ from cloister.errors import InvalidParameter, NotConvertible
 from cloister.privacy.conversion import epsilon_of_renyi
 from cloister.privacy.guarantee import ZCDP, ApproxDP, PureDP, pure_of, zcdp_or_rho
 from cloister.privacy.precision import context, real, rounded_up, up
-from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
+from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of, whole_number
 
 ORDERS: tuple[Fraction, ...] = tuple(
     1 + Fraction(quarters, 4) * Fraction(2) ** power for power in range(-7, 12) for quarters in range(4, 8)
@@ -184,9 +184,7 @@ class RenyiCurve:
         return RenyiCurve(both, [mine[alpha] + theirs[alpha] for alpha in both])
 
     def __mul__(self, times: int) -> RenyiCurve:
-        count = exact_nonnegative(times, "times")
-        if count.denominator != 1:  # half of a release is no release
-            raise InvalidParameter(f"times={text_of(count)} is invalid", why="it must be a whole number", instead="times=2")
+        count = whole_number(exact_nonnegative(times, "times"), "times", usual=2)  # half of a release is no release
         return RenyiCurve(self.orders, [count * value for value in self.divergences])
 
     def __le__(self, other: RenyiCurve) -> bool:

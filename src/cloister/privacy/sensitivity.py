@@ -20,7 +20,7 @@ from fractions import Fraction
 from math import isqrt
 
 from cloister.errors import InvalidParameter, MissingBound
-from cloister.privacy.rational import Exact, exact, exact_nonnegative, text_of
+from cloister.privacy.rational import Exact, exact, exact_nonnegative, text_of, whole_number
 
 
 class Neighbours(StrEnum):
@@ -203,12 +203,7 @@ def _optional(value: Exact | None, name: str) -> Fraction | None:
 
 
 def _count(value: int, name: str) -> int:
-    number = exact_nonnegative(value, name)
-    if number.denominator != 1 or number == 0:
-        raise InvalidParameter(
-            f"{name}={text_of(number)} is invalid", why="it must be a whole number from 1 on", instead=f"{name}=1"
-        )
-    return int(number)
+    return whole_number(exact_nonnegative(value, name), name, least=1)
 
 
 def _least(*values: Fraction | None) -> Fraction | None:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloister.privacy.pairs import UNIT, Floats, Gridded, TooWide
+from cloister.privacy.precision import lowest_between
 
 _TAU = 1e-13  # tilted mass outside the window, on either side
 _DEAD = 1e-30  # a product of transforms below this is zero from there on; N of them together weigh less than 1e-24
@@ -94,19 +95,8 @@ class Spectrum:
         """The θ where a function with one valley is lowest, to a few per cent; how well it is found affects precision only."""
         spread = math.sqrt(max(float(self._variances(0.0).sum()), 1e-300))
         left, right = math.log(1e-3 / spread), math.log(1e3 / spread)
-        ratio = (math.sqrt(5) - 1) / 2
-        inner, outer = right - ratio * (right - left), left + ratio * (right - left)
-        inner_cost, outer_cost = cost(math.exp(inner)), cost(math.exp(outer))
-        while right - left > 0.05:
-            if inner_cost <= outer_cost:
-                right, outer, outer_cost = outer, inner, inner_cost
-                inner = right - ratio * (right - left)
-                inner_cost = cost(math.exp(inner))
-            else:
-                left, inner, inner_cost = inner, outer, outer_cost
-                outer = left + ratio * (right - left)
-                outer_cost = cost(math.exp(outer))
-        theta = math.exp((left + right) / 2)
+        found = lowest_between(lambda log: cost(math.exp(log)), left, right, width=0.05, ratio=(math.sqrt(5) - 1) / 2)
+        theta = math.exp(found)
         return theta if positive or cost(theta) < cost(0.0) else 0.0
 
     def _variances(self, theta: float) -> Floats:

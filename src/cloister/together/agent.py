@@ -164,7 +164,7 @@ class SiteAgent(Caller):
         self, site: Site | Mapping[str, Site], *, note: Note | None = None, stale: Callable[[], bool] = lambda: False
     ) -> None:
         self.sites: Mapping[str, Site] = {"": site} if isinstance(site, Site) else site
-        self._note, self._stale = note or _unnoted, stale
+        self._note, self._stale = note or (lambda *_: None), stale
         self.site, *others = self.sites.values()
         self.name, self.key = self.site.name, self.site._key
         self._parts = self._ready()
@@ -368,7 +368,3 @@ def _why(error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return "its certificate could not be verified; --certificate names the file of its authority"
     return str(error) or type(error).__name__
-
-
-def _unnoted(event: str, details: dict[str, str]) -> None:
-    pass

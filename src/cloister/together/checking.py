@@ -12,6 +12,7 @@ products of many columns, and trees that are filled up with more blocks than a r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 
 import numpy as np
 
@@ -145,10 +146,7 @@ def _check_ranges(found: RangeSums, homes: Mapping[str, tuple[int, Aggregate]], 
         raise _refused("its ranges are not of counts", "counts of rows")
     if any(not 0 <= first <= after <= cells for first, after in found.ranges):
         raise _refused("its ranges are not of its cells", "ranges from one cell up to a later one")
-    shape = 1
-    for size in found.strategy.shape:
-        shape *= size
-    if shape != len(found.ranges):
+    if prod(found.strategy.shape) != len(found.ranges):
         raise _refused("its strategy has another size than its ranges", "a range for each column of the strategy")
     padded = 1
     for factor in found.strategy.factors:

@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from cloister.together.sealed.wire import Pairing
+
 CLOCK = 300
 """Seconds by which the clocks of a site and the hub may differ: an older poll may be one that somebody kept."""
 WAIT = 25.0
@@ -180,40 +182,11 @@ class _Box:
     """What other processes know of it from this one."""
 
 
-class Parties(Protocol):
-    """Who a hub serves, by their signing keys."""
-
-    @property
-    def sites(self) -> Mapping[str, bytes]:
-        """Who calls, by name."""
-
-    @property
-    def hub(self) -> bytes:
-        """Who is called."""
-
-    @property
-    def digest(self) -> str:
-        """Of all of it: a call says which it is made under."""
-
-
-class Signed(Protocol):
-    """Parties who agreed to be these: a signed roster, or a hub and its key holder."""
-
-    @property
-    def roster(self) -> Parties:
-        """Who they are."""
-
-    def plain(self) -> dict[str, Any]:
-        """As plain data."""
-
-    def check(self) -> None:
-        """Raises where they did not agree."""
-
-
 class Mailboxes:
     """The hub's end, for any number of questions at once: a mailbox for each party.
 
-    `deadline` is how many seconds a party may take for one step. `app` is the web application, for a server that there is
+    `signed`: who agreed to be served, by their keys: the sites of a roster, or a hub's key holder. `deadline` is how many seconds
+    a party may take for one step. `app` is the web application, for a server that there is
     already; `serving` starts one. `post` makes the `Post` of the parties with this digest, where several processes serve them.
     """
 
@@ -225,7 +198,7 @@ class Mailboxes:
     def __init__(
         self,
         key: SigningKey,
-        signed: Signed,
+        signed: SignedRoster | Pairing,
         *,
         deadline: float = 60.0,
         wait: float = WAIT,
@@ -564,9 +537,6 @@ class Coordinator(Mailboxes):
     """
 
     signed: SignedRoster
-
-    def __init__(self, key: SigningKey, signed: SignedRoster, **other: Any) -> None:
-        super().__init__(key, signed, **other)
 
     @property
     def sites(self) -> list[RemoteSite]:

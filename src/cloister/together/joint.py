@@ -17,14 +17,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from cloister.crypto import SigningKey
-from cloister.errors import CloisterError, EngineError, InvalidDeclaration, UnsupportedQuery
+from cloister.errors import CloisterError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random, default_random
-from cloister.printable import shown
 from cloister.tables import (
     Abilities,
     Answering,
@@ -36,15 +35,14 @@ from cloister.tables import (
     Relation,
     Workspace,
 )
-from cloister.tables.engines.engine import Compiled, PreparationReport
-from cloister.tables.engines.engine import Site as Beside
+from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
 from cloister.together.coordinator import Coordinator, RemoteParts, RemoteSite
 from cloister.together.messages import RoundRefused
-from cloister.together.plan import LONGEST_WORDS, Plan, round_about, shapes_of, shares_of
+from cloister.together.plan import Elsewhere, Plan, round_about, shapes_of, shares_of
 from cloister.together.roster import Roster
-from cloister.together.rounds import Ask, HubRound, Round, run_round
+from cloister.together.rounds import HubRound, Round, run_round
 from cloister.together.site import Site, SitePart, signed_by
 
 _SOURCE_KINDS = {"integer": "integer", "real": "float", "text": "text", "date": "date", "boolean": "boolean", "category": "text"}
@@ -160,18 +158,10 @@ class JointSource(Source):
         if self.coordinator is not None:
             self.key, self.roster = self.coordinator.key, self.coordinator.signed
             agreed = self.roster.roster
-            if missing not in (None, agreed.missing):
-                raise InvalidDeclaration(
-                    f"missing={missing!r} is invalid",
-                    why="the roster that all sites signed says it already",
-                    instead=f"missing={agreed.missing}",
-                )
-            if dropouts not in (None, agreed.dropouts):
-                raise InvalidDeclaration(
-                    f"dropouts={dropouts!r} is invalid",
-                    why="the roster that all sites signed says it already",
-                    instead=f"dropouts={agreed.dropouts}",
-                )
+            for name, given, said in (("missing", missing, agreed.missing), ("dropouts", dropouts, agreed.dropouts)):
+                if given not in (None, said):
+                    why = "the roster that all sites signed says it already"
+                    raise InvalidDeclaration(f"{name}={given!r} is invalid", why=why, instead=f"{name}={said}")
             return
         self.key = SigningKey.generate(random)
         t = max(1, (len(self.sites) - 1) // 3) if missing is None else missing  # an owner who reads an answer counts
@@ -185,7 +175,7 @@ class JointSource(Source):
     def _here(self) -> dict[str, Site]:
         return {name: site for name, site in self.sites.items() if isinstance(site, Site)}
 
-    def parts(self, table: PrivateTable) -> Parts:
+    def parts(self, table: PrivateTable) -> LocalParts | RemoteParts:
         """The sites' rows, ready to be asked."""
         if self.coordinator is not None:
             return RemoteParts(self.coordinator, table)
@@ -235,20 +225,11 @@ class JointEngine:
         return JointPrepared(table, parts, self.source, workspace)
 
 
-def _nowhere(*_: Any, **__: Any) -> NoReturn:
-    raise EngineError(
-        "Exact values are not available", why="the rows are at several sites, and only sums with noise leave them", instead="SQL"
-    )
-
-
-class AtSites(Answering):
+class AtSites(Elsewhere):
     """What several sites answer together."""
 
-    parts: Parts
-    source: JointSource
-    token: str
-
-    aggregate = each = rows = _fetch = _stream = plan = _planned = staticmethod(_nowhere)
+    parts: LocalParts | RemoteParts
+    nowhere: ClassVar[str] = "the rows are at several sites, and only sums with noise leave them"
 
     def compiled(self, request: NoisedRequest) -> Compiled:
         """Each site's plans. What one site's owner refuses is refused, by the site's name and before anything is charged."""
@@ -283,12 +264,6 @@ class AtSites(Answering):
             start += size
         return Noised(values, laws, without=tuple(name for name in self.source.sites if name not in hub.survivors))
 
-    def _plan(self, request: NoisedRequest) -> Plan:
-        purpose, who = (
-            shown(each)[:LONGEST_WORDS] for each in (self.source.purpose or request.purpose, self.source.who or request.who)
-        )
-        return Plan(request=request.canonical(), token=self.token, purpose=purpose, who=who)
-
     def _round(self, request: NoisedRequest) -> Round:
         """The round about a request: its plan is the request's one text, and where it is asked."""
         return round_about(request, self._plan(request), self.source.roster, self.declared.columns)
@@ -297,33 +272,8 @@ class AtSites(Answering):
         """At each site."""
         self.parts.cancel(thread)
 
-    def _reading(self, work: Any) -> Any:
-        return work()
 
-
-Answers: TypeAlias = Mapping[str, Callable[[bytes], bytes | None]] | Ask
-
-
-class Parts(Protocol):
-    """The sites of a joint table, wherever they are."""
-
-    def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
-        """What each site made ready for a request, whose round would be this one; raises what one of them refuses."""
-        ...
-
-    def asked(self, round_: Round, request: NoisedRequest, compiled: Compiled, refusals: dict[str, CloisterError]) -> Answers:
-        """How each site is asked in a round. Why one drops out is noted among the refusals."""
-        ...
-
-    def related(self, relation: Relation, name: str, public: Mapping[str, PublicTable]) -> Parts:
-        """A relation over the rows of each, and public tables."""
-        ...
-
-    def cancel(self, thread: int | None = None) -> None:
-        """Lets go of what is being read."""
-
-    def close(self) -> None:
-        """Lets go of the rows."""
+Answers: TypeAlias = Mapping[str, Callable[[bytes], bytes | None]]
 
 
 class LocalParts:
@@ -333,11 +283,11 @@ class LocalParts:
         self.parts = parts
 
     def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
-        """Each site's plans."""
+        """Each site's plans; raises what one of them refuses."""
         return tuple([part.compiled(request, plan) for part in self.parts])
 
     def asked(self, round_: Round, request: NoisedRequest, compiled: Compiled, refusals: dict[str, CloisterError]) -> Answers:
-        """One after another."""
+        """How each site is asked in a round: one after another. Why one drops out is noted among the refusals."""
         asked = {part.site.name: part.take_part(round_, request) for part in self.parts}
 
         def answer(name: str, message: bytes) -> bytes | None:
@@ -371,10 +321,10 @@ class JointPrepared(AtSites, Prepared):
 
     dialect: ClassVar[str] = "duckdb"
 
-    def __init__(self, table: PrivateTable, parts: Parts, source: JointSource, workspace: Workspace) -> None:
+    def __init__(self, table: PrivateTable, parts: LocalParts | RemoteParts, source: JointSource, workspace: Workspace) -> None:
         Prepared.__init__(self, table, materialised=True, workspace=workspace)
         self.parts, self.source = parts, source
-        self.token = default_random().bytes(16).hex()  # no two sessions ask one round, whatever their charges are called
+        self.token = default_random().bytes(16).hex()
 
     def related(
         self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
@@ -391,21 +341,6 @@ class JointPrepared(AtSites, Prepared):
 
     def _close(self) -> None:
         self.parts.close()
-
-    def _bring(self, other: Prepared) -> Beside | None:
-        return None
-
-    def _publish(self, codes: Any) -> Beside:
-        _nowhere()
-
-    def _remove(self, site: Beside) -> None:
-        _nowhere()
-
-    def _owner_report(self) -> PreparationReport:
-        _nowhere()
-
-    def _owner_offenders(self, names: list[str]) -> dict[str, list[Any]]:
-        _nowhere()
 
 
 class JointRelated(AtSites):

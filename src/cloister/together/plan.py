@@ -9,16 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from cloister.crypto import canonical_json
-from cloister.errors import UnsupportedQuery
+from cloister.errors import EngineError, UnsupportedQuery
 from cloister.noise.laws import LAWS
 from cloister.noise.shares import NoiseShares
-from cloister.printable import is_text
-from cloister.tables import Domain, Groups
+from cloister.printable import is_text, shown
+from cloister.tables import Answering, Domain, Groups
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, exact_integers
 from cloister.tables.engines.row_sums import RowSums
 from cloister.together.roster import SignedRoster
@@ -65,6 +65,34 @@ class Plan:
                 "A plan was not read", why="its form is wrong", instead="the plan as its hub wrote it"
             ) from None
         return found
+
+
+class Elsewhere(Answering):
+    """What is answered by plans that others agree to, about rows that nobody here reads."""
+
+    source: Any
+    """Of which `purpose` and `who` stand in place of what the session says of each question, where they are given."""
+    token: str
+    """No two sessions ask under one charge, whatever theirs are called."""
+    nowhere: ClassVar[str]
+    """Why there are no exact values."""
+
+    def _nowhere(self, *_: Any, **__: Any) -> NoReturn:
+        raise EngineError("Exact values are not available", why=self.nowhere, instead="SQL")
+
+    aggregate = each = rows = _fetch = _stream = plan = _planned = _nowhere
+    _publish = _remove = _owner_report = _owner_offenders = _nowhere
+
+    def _bring(self, other: Any) -> None:
+        return None
+
+    def _plan(self, request: NoisedRequest) -> Plan:
+        given = self.source.purpose or request.purpose, self.source.who or request.who
+        purpose, who = (shown(each)[:LONGEST_WORDS] for each in given)
+        return Plan(request=request.canonical(), token=self.token, purpose=purpose, who=who)
+
+    def _reading(self, work: Any) -> Any:
+        return work()
 
 
 def round_about(request: NoisedRequest, plan: Plan, signed: SignedRoster, columns: Mapping[str, Domain]) -> Round:

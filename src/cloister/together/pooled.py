@@ -34,7 +34,7 @@ from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Noised, NoisedRequest, exact_integers
 from cloister.tables.sourcing.sources import Source
 from cloister.together.following import heard
-from cloister.together.joint import AtSites, JointPrepared, JointSource, schema_of
+from cloister.together.joint import AtSites, JointSource, schema_of
 
 
 class PooledTable(PrivateTable):
@@ -170,9 +170,6 @@ class PooledPrepared(_Pooled, Prepared):
     def _close(self) -> None:
         for each in self.pooled.values():
             each.close()
-
-    _bring, _publish, _remove = JointPrepared._bring, JointPrepared._publish, JointPrepared._remove
-    _owner_report, _owner_offenders = JointPrepared._owner_report, JointPrepared._owner_offenders
 
 
 class _PooledRelated(_Pooled):

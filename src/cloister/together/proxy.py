@@ -48,7 +48,7 @@ from cloister.crypto.paillier import EncryptedVector, Paillier, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, exact, zcdp_within
-from cloister.together.messages import pack, refused, unpack
+from cloister.together.messages import refused, unpack
 from cloister.together.noisy_moments import MOST_ROWS, VALUE_BITS, Floats, MomentNoise, NoisyMoments, moments_of
 from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan
 
@@ -178,10 +178,7 @@ class Proxy(Receiver[ProxyPlan]):
     """Who adds. It has no key that reads, and keeps the product alone."""
 
     def __init__(self, plan: ProxyPlan, key: SigningKey, seal: AgreementKey, *, random: Random | None = None) -> None:
-        if (plan.proxy, plan.seal) != (key.public, seal.public):
-            raise InvalidParameter("The proxy's keys are invalid", why="the plan has others", instead="the keys of the plan")
-        super().__init__(plan, seal, random)
-        self._key = key
+        super().__init__(plan, "proxy", key, seal, random)
         self._total: EncryptedVector | None = None
         self._sent: bytes | None = None
 
@@ -200,7 +197,7 @@ class Proxy(Receiver[ProxyPlan]):
             if self._total is None or len(self._digests) < self.plan.least:
                 raise refused(f"{len(self._digests)} owners answered, and {self.plan.least} must", "the messages of the others")
             hidden = self._total.hidden_again(random=self._random)
-            self._sent = pack("total", self.plan.id, "proxy", self._key, hidden.to_json().encode())
+            self._sent = self._packed("total", hidden.to_json().encode())
             return self._sent
 
 
@@ -208,9 +205,7 @@ def read_total(plan: ProxyPlan, keys: Paillier, data: bytes) -> NoisyMoments:
     """What the user learns of the proxy's message."""
     message = unpack(data, "total", plan.id, {"proxy": plan.proxy})
     try:
-        found = EncryptedVector.from_json(message.body.decode(), plan.key)
-        if (found.length, found.slots) != (plan.noise.numbers, plan.slots) or not plan.least <= found.count:
-            raise ValueError
+        found = plan.vector_in(message.body, range(plan.least, len(plan.owners) + 1))
         steps = keys.decrypt(found, exact=True)
     except (InvalidParameter, ValueError):
         raise refused("it is no sum of this plan", "the total as the proxy wrote it, and the keys of the plan") from None

@@ -153,10 +153,13 @@ class _Reader:
 
     def relation(self, told: Any, depth: int) -> Relation:
         kind, *parts = _entered(told, depth, _DEEPEST_RELATION)
-        reader = _RELATIONS.get(kind)
-        if reader is None:
+        if kind in _RELATIONS:
+            made = _RELATIONS[kind](self, depth + 1, *parts)
+        elif kind in _OVER_ONE:
+            source, *rest = parts
+            made = _OVER_ONE[kind](self, self.relation(source, depth + 1), *rest)
+        else:
             raise refused(f"it has a relation of the kind {_named(kind)}")
-        made = reader(self, parts, depth + 1)
         self._width -= len(made.columns)
         if self._width < 0:
             raise too_much(f"its steps have more than {MOST_WIDTH:,} columns together")
@@ -175,93 +178,36 @@ class _Reader:
             raise refused(f"{kind!r} has {len(parts)} parts, and takes {len(kinds)}")
         return made(*(self._part(each, part, depth + 1) for each, part in zip(kinds, parts, strict=True)))
 
-    def table(self, parts: Any, depth: int) -> Base:
-        [name] = parts
+    def table(self, _: int, name: Any) -> Base:
         if self._base is None:
             self._base = Base(name=text_in(name), table=self._over.table)
         if self._base.name != name:
             raise refused("it is about two private tables")
         return self._base
 
-    def extended(self, parts: Any, depth: int) -> Relation:
-        source, columns = parts
-        below = self.relation(source, depth)
-        found = tuple((text_in(name), self.scalar(each, 0)) for name, each in columns)
-        for (_, each), (_, scalar) in zip(columns, found, strict=True):
-            self._count(each, scalar, below)
-        return Extended(source=below, scalars=found)
-
-    def filtered(self, parts: Any, depth: int) -> Relation:
-        source, where = parts
-        below = self.relation(source, depth)
-        self._work -= weight_of(where, below.columns)
-        if self._work < 0:
-            raise too_much("its conditions take too long to bound")
-        return Filtered(source=below, where=condition(where))
-
-    def projected(self, parts: Any, depth: int) -> Relation:
-        source, names = parts
-        return Projected(source=self.relation(source, depth), names=_pairs(names))
-
-    def capped(self, parts: Any, depth: int) -> Relation:
-        source, rows = parts
-        return Capped(source=self.relation(source, depth), rows=whole_in(rows))
-
-    def stacked(self, parts: Any, depth: int) -> Relation:
-        [sources] = parts
+    def stacked(self, depth: int, sources: Any) -> Relation:
         return Stacked(sources=tuple(self.relation(each, depth) for each in sources))
 
-    def joined(self, parts: Any, depth: int) -> Relation:
-        left, right, on, outer = parts
+    def joined(self, depth: int, left: Any, right: Any, on: Any, outer: Any) -> Relation:
         sides = {"left": self.relation(left, depth), "right": self.relation(right, depth)}
         full = outer == "full"
         return UnitJoined(**sides, on=_pairs(on), outer=full or _truth(outer), full=full)
 
-    def numbered(self, parts: Any, depth: int) -> Relation:
-        source, kind, keys, by, number = parts
-        return Numbered(
-            source=self.relation(source, depth),
-            number=text_in(number),
-            keys=_names(keys),
-            by=tuple((text_in(name), _truth(down), _truth(first)) for name, down, first in by),
-            kind=kind,
-        )
-
-    def followed(self, parts: Any, depth: int) -> Relation:
-        source, by, number, previous, rows = parts
-        return Followed(
-            source=self.relation(source, depth),
-            by=text_in(by),
-            number=text_in(number),
-            previous=_pairs(previous),
-            rows=whole_in(rows),
-        )
-
-    def per_unit(self, parts: Any, depth: int) -> Relation:
-        source, keys, aggregates = parts
-        found = tuple(
-            UnitAggregate(name=text_in(name), kind=kind, column=None if column is None else text_in(column))
-            for name, kind, column in aggregates
-        )
-        return PerUnit(source=self.relation(source, depth), keys=_names(keys), aggregates=found)
-
-    def looked_up(self, parts: Any, depth: int) -> Relation:
-        source, name, digest, on, taken, outer = parts
+    def looked_up(self, depth: int, source: Any, name: Any, digest: Any, on: Any, taken: Any, outer: Any) -> Relation:
         self._lookups -= 1
         if self._lookups < 0:
             raise too_much(f"it has more than {_MOST_LOOKUPS} joins with public tables")
         table = self._over.public.get(text_in(name))
-        if table is not None:
-            if self._over.may_open is not None:
-                self._over.may_open(name)
-            if max(len(_pairs(on)), len(_pairs(taken))) > 2 * len(table.names) + 2:
-                raise refused("it names columns of a public table many times over")
         if table is None:
             raise UnknownTable(
                 f"The public table {_named(name)} is not known",
                 why="the site has no public table of that name",
                 instead="a query without it, or the same file at the site: public = true under [tables.…] in its site.toml",
             )
+        if self._over.may_open is not None:
+            self._over.may_open(name)
+        if max(len(_pairs(on)), len(_pairs(taken))) > 2 * len(table.names) + 2:
+            raise refused("it names columns of a public table many times over")
         joined = PublicJoined(
             source=self.relation(source, depth),
             name=name,
@@ -277,6 +223,33 @@ class _Reader:
                 instead="the same file at the hub and at every site",
             )
         return joined
+
+    def extended(self, below: Relation, columns: Any) -> Relation:
+        found = tuple((text_in(name), self.scalar(each, 0)) for name, each in columns)
+        for (_, each), (_, scalar) in zip(columns, found, strict=True):
+            self._count(each, scalar, below)
+        return Extended(source=below, scalars=found)
+
+    def filtered(self, below: Relation, where: Any) -> Relation:
+        self._work -= weight_of(where, below.columns)
+        if self._work < 0:
+            raise too_much("its conditions take too long to bound")
+        return Filtered(source=below, where=condition(where))
+
+    def numbered(self, below: Relation, kind: Any, keys: Any, by: Any, number: Any) -> Relation:
+        order = tuple((text_in(name), _truth(down), _truth(first)) for name, down, first in by)
+        return Numbered(source=below, number=text_in(number), keys=_names(keys), by=order, kind=kind)
+
+    def followed(self, below: Relation, by: Any, number: Any, previous: Any, rows: Any) -> Relation:
+        how = {"by": text_in(by), "number": text_in(number)}
+        return Followed(source=below, **how, previous=_pairs(previous), rows=whole_in(rows))
+
+    def per_unit(self, below: Relation, keys: Any, aggregates: Any) -> Relation:
+        found = tuple(
+            UnitAggregate(name=text_in(name), kind=kind, column=None if column is None else text_in(column))
+            for name, kind, column in aggregates
+        )
+        return PerUnit(source=below, keys=_names(keys), aggregates=found)
 
     def _count(self, told: Any, scalar: Scalar, source: Relation) -> None:
         """What a computed column takes to bound, before it is bounded; then what it takes to compile. A function of texts goes
@@ -305,19 +278,23 @@ class _Reader:
         return _PLAIN[kind](told)
 
 
-_RELATIONS: dict[str, Callable[[_Reader, Any, int], Relation]] = {
+_RELATIONS: dict[str, Callable[..., Relation]] = {
     "table": _Reader.table,
-    "extended": _Reader.extended,
-    "filtered": _Reader.filtered,
-    "projected": _Reader.projected,
-    "capped": _Reader.capped,
     "stacked": _Reader.stacked,
     "joined": _Reader.joined,
+    "looked up": _Reader.looked_up,
+}
+"""By their words, those that read for themselves what they stand on."""
+_OVER_ONE: dict[str, Callable[..., Relation]] = {
+    "extended": _Reader.extended,
+    "filtered": _Reader.filtered,
+    "projected": lambda _, below, names: Projected(source=below, names=_pairs(names)),
+    "capped": lambda _, below, rows: Capped(source=below, rows=whole_in(rows)),
     "numbered": _Reader.numbered,
     "followed": _Reader.followed,
     "per unit": _Reader.per_unit,
-    "looked up": _Reader.looked_up,
 }
+"""Those over one relation, which is read first."""
 
 
 def weight_of(where: Any, columns: Mapping[str, Domain]) -> int:

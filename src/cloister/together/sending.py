@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -104,6 +104,13 @@ class SendingPlan:
         """Of a message of an owner: a key for each message, and one text under it."""
         return DeterministicCipher(key.shared(other, f"cloister together {self.kind} 1 {self.id}".encode(), 64))
 
+    def vector_in(self, text: bytes, counts: Container[int], *, blinds: int = 0) -> EncryptedVector:
+        """The sum of so many owners' vectors that a message has; ValueError or `InvalidParameter` for none of this plan."""
+        found = EncryptedVector.from_json(text.decode(), self.key)
+        if (found.length, found.slots, found.blinds) != (self.length, self.slots, blinds) or found.count not in counts:
+            raise ValueError
+        return found
+
     def check_key(self) -> None:
         """Refuse a key whose proof does not hold."""
         if not self.key.check(self.proof):
@@ -137,8 +144,10 @@ class Sender(Generic[Plan]):
 class Receiver(Generic[Plan]):
     """Whom owners send to: who can open the seals."""
 
-    def __init__(self, plan: Plan, seal: AgreementKey, random: Random | None) -> None:
-        self.plan, self._seal, self._random = plan, seal, random
+    def __init__(self, plan: Plan, name: str, key: SigningKey, seal: AgreementKey, random: Random | None) -> None:
+        if (getattr(plan, name), plan.seal) != (key.public, seal.public):
+            raise InvalidParameter(f"The {name}'s keys are invalid", why="the plan has others", instead="the keys of the plan")
+        self.plan, self._name, self._key, self._seal, self._random = plan, name, key, seal, random
         self._digests: dict[str, bytes] = {}
         self._once = threading.RLock()
         """A message is in what was sent or is refused: two sums whose difference it is would show it alone."""
@@ -159,14 +168,15 @@ class Receiver(Generic[Plan]):
         self._check_open()
         try:
             text = plan.cipher(self._seal, message.body[:_SEALED]).decrypt(message.body[_SEALED:], [message.sender.encode()])
-            found = EncryptedVector.from_json(text.decode(), plan.key)
-            if (found.length, found.slots, found.count, found.blinds) != (plan.length, plan.slots, 1, 0):
-                raise ValueError
+            found = plan.vector_in(text, [1])
         except (WrongKey, InvalidParameter, ValueError):
             raise refused(f"what {message.sender!r} sent has another form", "the message as the owner wrote it") from None
         self._add(found)
         self._digests[message.sender] = digest
         return message.sender
+
+    def _packed(self, kind: str, body: bytes) -> bytes:
+        return pack(kind, self.plan.id, self._name, self._key, body)
 
     def _check_open(self) -> None:
         """Raises where no further message is taken."""

@@ -43,10 +43,10 @@ from cloister.together.circuits.program import MOST_BYTES, Program
 from cloister.together.circuits.programs import BlindedSum
 from cloister.together.circuits.protocol import Transport, run_evaluator, run_garbler
 from cloister.together.journal import Journal, MemoryJournal
-from cloister.together.messages import pack, refused, unpack
+from cloister.together.messages import refused, unpack
 from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan
 
-_BITS, _GARBLED = 256, "garbled"
+_GARBLED = "garbled"
 MOST_OWNERS = 10_000
 
 
@@ -90,16 +90,12 @@ class ExactPlan(SendingPlan):
     @cached_property
     def sums(self) -> BlindedSum:
         """How the sum goes into the circuit."""
-        owners = len(self.owners)
-        return BlindedSum(slots=self.moments.slots(owners), terms=owners, length=self.moments.length)
+        return self.moments.sums(len(self.owners))
 
     @cached_property
     def program(self) -> Program:
         """What is computed: `str` says gates, bytes and seconds, before anything runs."""
-        moments = self.moments.together(len(self.owners))
-        if moments.classes:
-            return self.sums.program(moments.discriminants, bits=_BITS)
-        return self.sums.program(lambda total: moments.components(total, self.components), bits=_BITS)
+        return self.moments.program(self.components, len(self.owners))
 
     @property
     def tells(self) -> str:
@@ -189,10 +185,7 @@ class DataUser(Receiver[ExactPlan]):
     """Who adds, blinds and evaluates; it has no key that reads."""
 
     def __init__(self, plan: ExactPlan, key: SigningKey, seal: AgreementKey, *, random: Random | None = None) -> None:
-        if (plan.user, plan.seal) != (key.public, seal.public):
-            raise InvalidParameter("The user's keys are invalid", why="the plan has others", instead="the keys of the plan")
-        super().__init__(plan, seal, random)
-        self._key = key
+        super().__init__(plan, "user", key, seal, random)
         self._sent: list[EncryptedVector] = []
         self._asked: tuple[bytes, npt.NDArray[Any]] | None = None
 
@@ -205,11 +198,8 @@ class DataUser(Receiver[ExactPlan]):
             if self._asked is None:
                 if missing := len(self.plan.owners) - len(self._sent):
                     raise refused(f"{missing} owners have not sent", "the messages of all owners")
-                first, *rest = self._sent
-                for each in rest:
-                    first = first + each
-                hidden, blinds = first.blinded(random=self._random)
-                self._asked = pack("blinded", self.plan.id, "user", self._key, hidden.to_json().encode()), blinds
+                hidden, blinds = EncryptedVector.total(self._sent).blinded(random=self._random)
+                self._asked = self._packed("blinded", hidden.to_json().encode()), blinds
             return self._asked[0]
 
     def evaluate(self, transport: Transport, *, most: int = MOST_BYTES) -> npt.NDArray[Any]:
@@ -223,7 +213,7 @@ class DataUser(Receiver[ExactPlan]):
 
     def signed(self, columns: npt.NDArray[Any]) -> bytes:
         """What was found, for the owners: `ExactPlan.columns_in` reads it."""
-        return pack("columns", self.plan.id, "user", self._key, np.ascontiguousarray(columns, dtype="<f8").tobytes())
+        return self._packed("columns", np.ascontiguousarray(columns, dtype="<f8").tobytes())
 
 
 class ServiceProvider:
@@ -244,10 +234,7 @@ class ServiceProvider:
         plan.program.check_size(most)
         message = unpack(data, "blinded", plan.id, {"user": plan.user})
         try:
-            found = EncryptedVector.from_json(message.body.decode(), plan.key)
-            if (found.length, found.slots, found.count, found.blinds) != (plan.length, plan.slots, len(plan.owners), 1):
-                raise ValueError
-            seen = self._keys.decrypt(found, exact=True)
+            seen = self._keys.decrypt(plan.vector_in(message.body, [len(plan.owners)], blinds=1), exact=True)
         except (InvalidParameter, ValueError):
             raise refused("it is no blinded sum of this plan", "the message as the user wrote it") from None
         of_key = self.journal.of(plan.key.digest)

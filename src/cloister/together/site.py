@@ -386,7 +386,13 @@ class SitePart:
             kind = type(error)
         if kind is OutOfTime:
             raise _out_of_time(self.site.name, self.site.time_limit, True)
-        raise KeyboardInterrupt if kind is KeyboardInterrupt else _failed(self.site.name)
+        if kind is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        raise EngineError(
+            f"The site {self.site.name!r} dropped out",
+            why="it could not read its rows; what was charged stays charged",
+            instead="a new question, which is charged again",
+        )
 
     def features(self, fit: Fit) -> FeatureRows:
         """The rows as a descent sees them, kept for its next step: only the last descent's."""
@@ -415,14 +421,6 @@ def _joined(text: bytes | None) -> tuple[int, str, SignedRoster | None]:
     head, _, body = (text or b"0 ").decode().partition("\n")
     number, digest = head.split(" ")
     return int(number), digest, SignedRoster.from_plain(json.loads(body)) if body else None
-
-
-def _failed(site: str) -> EngineError:
-    return EngineError(
-        f"The site {site!r} dropped out",
-        why="it could not read its rows; what was charged stays charged",
-        instead="a new question, which is charged again",
-    )
 
 
 def _out_of_time(site: str, seconds: float, charged: bool) -> OutOfTime:

@@ -130,81 +130,53 @@ def _rows(told: Any, steps: list[str]) -> str:
     kind, *parts = told
     if kind == "table":
         return "the rows of this table"
-    words = _STEPS[kind](parts, steps)
+    sources = 2 if kind == "joined" else 1
+    of = [_rows(each, steps) for each in (parts[0] if kind == "stacked" else parts[:sources])]
+    words = f"{' and '.join(of)}, all of them one under another" if kind == "stacked" else _STEPS[kind](*of, *parts[sources:])
     place = f"step {len(steps) + 1}"
     steps.append(f"{place}: {words}")
     return place
 
 
-def _extended(parts: Any, steps: list[str]) -> str:
-    source, columns = parts
-    return f"{_rows(source, steps)}, with {', '.join(f'{name!r} = {_scalar(each)}' for name, each in columns)}"
+def _joined(left: str, right: str, on: Any, outer: Any) -> str:
+    return f"{left}, each with those of {right} of the same person{_on(on)}{', and those without any' if outer else ''}"
 
 
-def _filtered(parts: Any, steps: list[str]) -> str:
-    source, where = parts
-    return f"{_rows(source, steps)}, those where {_condition(where, repr)}"
-
-
-def _projected(parts: Any, steps: list[str]) -> str:
-    source, names = parts
-    return f"{_rows(source, steps)}, as {_as(names)}" if names else f"{_rows(source, steps)}, without columns"
-
-
-def _capped(parts: Any, steps: list[str]) -> str:
-    source, rows = parts
-    return f"{_rows(source, steps)}, at most {rows} of each person"
-
-
-def _stacked(parts: Any, steps: list[str]) -> str:
-    return " and ".join(_rows(source, steps) for source in parts[0]) + ", all of them one under another"
-
-
-def _joined(parts: Any, steps: list[str]) -> str:
-    left, right, on, outer = parts
-    pairs = f"{_rows(left, steps)}, each with those of {_rows(right, steps)} of the same person"
-    return f"{pairs}{_on(on)}{', and those without any' if outer else ''}"
-
-
-def _numbered(parts: Any, steps: list[str]) -> str:
-    source, kind, keys, by, number = parts
+def _numbered(of: str, kind: str, keys: Any, by: Any, number: str) -> str:
     among = f" with the same {', '.join(map(repr, keys))}" if keys else ""
     order = ", ".join(f"{name!r}{' descending' if down else ''}{', missing first' if first else ''}" for name, down, first in by)
     order = f" by {order}" if by else ""
-    return f"{_rows(source, steps)}, with {number!r} = the {kind} of each among those of its person{among}{order}"
+    return f"{of}, with {number!r} = the {kind} of each among those of its person{among}{order}"
 
 
-def _followed(parts: Any, steps: list[str]) -> str:
-    source, by, number, previous, rows = parts
-    told = f"{_rows(source, steps)}, the first {rows} of each person by {by!r}, with their number {number!r}"
+def _followed(of: str, by: str, number: str, previous: Any, rows: int) -> str:
+    told = f"{of}, the first {rows} of each person by {by!r}, with their number {number!r}"
     return f"{told} and, of the row before, {_as(previous)}" if previous else told
 
 
-def _per_unit(parts: Any, steps: list[str]) -> str:
-    source, keys, aggregates = parts
-    told = f"one row for each {' and '.join(['person', *map(repr, keys)])} of {_rows(source, steps)}"
+def _per_unit(of: str, keys: Any, aggregates: Any) -> str:
+    told = f"one row for each {' and '.join(['person', *map(repr, keys)])} of {of}"
     made = [f"{name!r} = the {kind}{'' if column is None else f' of {column!r}'}" for name, kind, column in aggregates]
     return f"{told}, with {', '.join(made)}" if made else told
 
 
-def _looked_up(parts: Any, steps: list[str]) -> str:
-    source, name, _, on, taken, outer = parts
-    told = f"{_rows(source, steps)}, each looked up in the public table {name!r}{_on(on)}"
+def _looked_up(of: str, name: str, _: str, on: Any, taken: Any, outer: Any) -> str:
+    told = f"{of}, each looked up in the public table {name!r}{_on(on)}"
     return f"{told}{f', with {_as(taken)}' if taken else ''}{', and those that are not in it' if outer else ''}"
 
 
-_STEPS: dict[str, Callable[[Any, list[str]], str]] = {
-    "extended": _extended,
-    "filtered": _filtered,
-    "projected": _projected,
-    "capped": _capped,
-    "stacked": _stacked,
+_STEPS: dict[str, Callable[..., str]] = {
+    "extended": lambda of, columns: f"{of}, with {', '.join(f'{name!r} = {_scalar(each)}' for name, each in columns)}",
+    "filtered": lambda of, where: f"{of}, those where {_condition(where, repr)}",
+    "projected": lambda of, names: f"{of}, as {_as(names)}" if names else f"{of}, without columns",
+    "capped": lambda of, rows: f"{of}, at most {rows} of each person",
     "joined": _joined,
     "numbered": _numbered,
     "followed": _followed,
     "per unit": _per_unit,
     "looked up": _looked_up,
 }
+"""The words of a step, given what the rows are called that it is made of."""
 
 
 def _on(pairs: Iterable[tuple[str, str]]) -> str:

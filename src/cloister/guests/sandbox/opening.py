@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any
 
 from cloister.guests.sandbox.control_groups import group_folder
-from cloister.guests.sandbox.grid import Grid
 from cloister.guests.sandbox.processes import Language, ProcessSandbox, why_not
-from cloister.guests.sandbox.wasm import Ran, Sandbox
+from cloister.guests.sandbox.wasm import Opened, Sandbox
 from cloister.installed import lacking
-
-
-class Opened(Protocol):
-    """What both are: runs of one guest, each from the same beginning."""
-
-    grid: Grid
-
-    def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
-        """One run."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: Any) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)

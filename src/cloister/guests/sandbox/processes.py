@@ -27,8 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from cloister.errors import CloisterError, EngineError, InvalidParameter, MissingDependency
 from cloister.guests.sandbox.control_groups import end_beyond, into, new_group
@@ -36,7 +35,7 @@ from cloister.guests.sandbox.environments import environment
 from cloister.guests.sandbox.grid import Grid
 from cloister.guests.sandbox.r_script import r_script
 from cloister.guests.sandbox.seccomp import seccomp_filter
-from cloister.guests.sandbox.wasm import Ran, ran_of
+from cloister.guests.sandbox.wasm import Opened, Ran, ran_of
 
 Language: TypeAlias = Literal["python", "r"]
 _PARTS = tuple(Path(__file__).with_name(name) for name in ("app.py", "fork_server.py"))
@@ -65,7 +64,7 @@ def f(_):
 """
 
 
-class ProcessSandbox:
+class ProcessSandbox(Opened):
     """One guest's text beside a fork server; each run is a fork of it, with nothing of the run before.
 
     With `paced`, runs begin on the grid: for runs that have rows.
@@ -121,14 +120,6 @@ class ProcessSandbox:
                 self._group.rmdir()
             self._group = None
 
-    def __enter__(self) -> Self:
-        self._started()
-        self.grid.begin()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
     def _request(self, arguments: list[Any]) -> bytes:
         if self._language == "r":
             return json.dumps({"code": r_script(self._code, self._entry, arguments[0])}).encode()
@@ -181,7 +172,7 @@ class ProcessSandbox:
         }
         self._group = new_group(self._memory + _SCRATCH + (1 << 30))
         walls = _walls(self._language, tell, self._environment)
-        words = [*into(self._group), *walls, str(_interpreter()), "-I", "-S", "/parts/fork_server.py"]
+        words = [*into(self._group), *walls, str(Path(sys.executable).resolve()), "-I", "-S", "/parts/fork_server.py"]
         try:
             self._server = subprocess.Popen(  # noqa: S603 (our own program and arguments)
                 [*words, json.dumps(about)],
@@ -276,10 +267,6 @@ def _r_home() -> Path:
     if found is None:
         raise MissingDependency("The guest in R was not run", why="R is not installed", instead="apt-get install r-base-core")
     return found
-
-
-def _interpreter() -> Path:
-    return Path(sys.executable).resolve()
 
 
 def _walls(language: Language, tell: int, named: str) -> list[str]:

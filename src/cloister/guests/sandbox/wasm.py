@@ -7,10 +7,10 @@ import struct
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from cloister.errors import CloisterError, EngineError
@@ -40,7 +40,33 @@ class Ran:
     printed: str = ""
 
 
-class Sandbox:
+class Opened(ABC):
+    """What both sandboxes are: runs of one guest, each from the same beginning."""
+
+    grid: Grid
+
+    @abstractmethod
+    def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
+        """One run."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what runs it."""
+
+    @abstractmethod
+    def _started(self) -> object:
+        """Begin what runs it, where it is not there yet."""
+
+    def __enter__(self) -> Self:
+        self._started()
+        self.grid.begin()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Sandbox(Opened):
     """A worker with one guest's text; each run is a new interpreter, with nothing of the run before. With `paced`, runs begin on
     the grid, and are killed within their steps: for runs that have rows.
 
@@ -101,14 +127,6 @@ class Sandbox:
         if worker is not None:
             worker.kill()
             worker.communicate()
-
-    def __enter__(self) -> Self:
-        self._started()
-        self.grid.begin()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._worker is None:

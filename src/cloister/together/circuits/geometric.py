@@ -25,7 +25,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random, default_random
 from cloister.privacy import ApproxDP, Exact, exact_positive
-from cloister.together.circuits.fixed_point import FixedPoint
+from cloister.together.circuits.fixed_point import FixedPoint, integers
 from cloister.together.circuits.language import SecretArray
 
 COIN = 96
@@ -76,9 +76,7 @@ class GeometricNoise:
     def draw(self, random: Random | None = None) -> npt.NDArray[Any]:
         """One party's uniform numbers."""
         random = default_random() if random is None else random
-        found = np.empty(2 * self.numbers * self.digits, dtype=object)
-        found[:] = [random.bits(COIN) for _ in found]
-        return found.reshape(self.coins.shape)
+        return integers([random.bits(COIN) for _ in range(2 * self.numbers * self.digits)]).reshape(self.coins.shape)
 
     def sample(self, garbler: SecretArray, evaluator: SecretArray) -> SecretArray:
         """The noise, in a program; one number alone has no axis."""

@@ -44,6 +44,8 @@ from cloister.together.circuits.eigenvectors import (
     stacked,
 )
 from cloister.together.circuits.language import SecretArray, concatenate
+from cloister.together.circuits.program import Program
+from cloister.together.circuits.programs import BlindedSum
 
 RIDGE = Fraction(1, 64)
 _FINE, _MEAN = 26, 24
@@ -105,6 +107,16 @@ class Moments:
     def slots(self, owners: int) -> Slots:
         """How vectors lie in ciphertexts."""
         return Slots(bits=self.bits, terms=owners)
+
+    def sums(self, owners: int) -> BlindedSum:
+        """How the sum of so many owners' vectors goes into a circuit."""
+        return BlindedSum(slots=self.slots(owners), terms=owners, length=self.length)
+
+    def program(self, components: int, owners: int) -> Program:
+        """So many components of the sum, or the discriminants of its classes: its `str` says gates, bytes and seconds."""
+        whole = self.together(owners)
+        made = whole.discriminants if whole.classes else lambda total: whole.components(total, components)
+        return self.sums(owners).program(made, bits=256)
 
     def of_rows(
         self, rows: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, labels: Sequence[int] | npt.ArrayLike | None = None

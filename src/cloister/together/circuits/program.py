@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.together.circuits.fixed_point import MOST_BITS, FixedPoint, width_of
+from cloister.together.circuits.fixed_point import MOST_BITS, FixedPoint, integers, width_of
 from cloister.together.circuits.language import Run, SecretArray
 from cloister.together.circuits.machines import Clear, Counting, Machine, Wires
 from cloister.together.messages import RoundRefused
@@ -63,8 +63,7 @@ class Output:
         rows = np.packbits(bits.T, axis=1, bitorder="little")
         steps = [int.from_bytes(row.tobytes(), "little") for row in rows]
         turn = 1 << self.width if self.low < 0 else 0
-        found = np.empty(len(steps), dtype=object)
-        found[:] = [each - turn if turn and each >> (self.width - 1) else each for each in steps]
+        found = integers([each - turn if turn and each >> (self.width - 1) else each for each in steps])
         if not all(self.low <= each <= self.high for each in found):
             raise RoundRefused(
                 "The result was refused", why="no declared inputs give such a number", instead="two parties that run one program"

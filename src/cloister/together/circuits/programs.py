@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.together.circuits.fixed_point import FixedPoint
+from cloister.together.circuits.fixed_point import FixedPoint, integers
 from cloister.together.circuits.geometric import COIN, GeometricNoise
 from cloister.together.circuits.language import SecretArray, concatenate, select
 from cloister.together.circuits.program import Program, Receiver
@@ -157,9 +157,7 @@ class BlindedSum:
 
     def residues(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What a party brings: `keys.decrypt(…, exact=True)` of the blinded vector, or the blinds, cut to the lowest bits."""
-        found = np.empty(len(values), dtype=object)
-        found[:] = [int(each) % (1 << self.bits) for each in values]
-        return found
+        return integers([int(each) % (1 << self.bits) for each in values])
 
     def program(
         self,

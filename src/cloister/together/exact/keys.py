@@ -137,7 +137,10 @@ class ExactKeys:
 
     def circuit(self, body: bytes) -> bytes:
         """Begin to garble; the key is used up."""
-        text, data = _two(body)
+        parts = unbundled(body)
+        if len(parts) != 2:
+            raise refused("it has other parts", "the message as its sender wrote it")
+        text, data = parts
         plan, about = ExactPlan.from_text(text.decode(errors="replace")), hashlib.sha256(body).hexdigest()
         if plan.user != self._hub:
             raise refused("its user is not the hub", "a plan of this hub")
@@ -189,10 +192,3 @@ class ExactKeys:
         if found is None:
             raise refused("no such circuit is garbled", "a new order")
         return found.step(int.from_bytes(number[:8], "big"), hashlib.sha256(body).hexdigest(), messages)
-
-
-def _two(body: bytes) -> tuple[bytes, bytes]:
-    parts = unbundled(body)
-    if len(parts) != 2:
-        raise refused("it has other parts", "the message as its sender wrote it")
-    return parts[0], parts[1]

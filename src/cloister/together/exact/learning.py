@@ -118,57 +118,34 @@ class ExactLearning:
             high=high,
             components=components if not classes else 0,
         )
-        agreed = plan.agreed
-        body = line.exact("key", agreed, 1 << 16)
-        with _let_go(line, agreed):
+        body = line.exact("key", plan.agreed, 1 << 16)
+        with _let_go(line, plan.agreed):
+            told = unpack(body, "exact key", None, {line.name: line.holder})
+            try:
+                said = json.loads(told.body)
+                key, proof = PublicKey.from_json(said["key"]), tuple(int(each, 16) for each in said["proof"])
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise refused("the key holder's key has no form", "the key as it was made") from None
+            if said.get("format") != plan.format:  # before a site is asked: the key is for a digest, which has no version in it
+                raise refused(f"the key holder {line.name!r} makes keys for plans of another version", SAME_VERSION)
+            plan = replace(plan, key=key, proof=proof)
+            plan.check_key()
             how: dict[str, Any] = {"columns": tuple(columns), "label": label, "purpose": purpose, "who": who}
-            return cls._begun(coordinator, line, plan, body, seal, name, **how)
-
-    @classmethod
-    def _begun(
-        cls,
-        coordinator: Coordinator,
-        line: KeyHolderLine,
-        plan: ExactPlan,
-        body: bytes,
-        seal: AgreementKey,
-        name: str,
-        **how: Any,
-    ) -> ExactLearning:
-        """With the key that the key holder made."""
-        told = unpack(body, "exact key", None, {line.name: line.holder})
-        try:
-            said = json.loads(told.body)
-            key, proof = PublicKey.from_json(said["key"]), tuple(int(each, 16) for each in said["proof"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise refused("the key holder's key has no form", "the key as it was made") from None
-        if said.get("format") != plan.format:  # before a site is asked: the key is for a digest, which says nothing of a version
-            raise refused(f"the key holder {line.name!r} makes keys for plans of another version", SAME_VERSION)
-        plan = replace(plan, key=key, proof=proof)
-        plan.check_key()
-        found = cls(
-            coordinator=coordinator,
-            line=line,
-            request=ExactRequest(plan=plan, holder=line.name, signed=body, **how),
-            seal=seal,
-            name=name,
-        )
-        return replace(found, agreed=tuple(found._asked("exact", found.request.text).values()))
+            request = ExactRequest(plan=plan, holder=line.name, signed=body, **how)
+            found = cls(coordinator=coordinator, line=line, request=request, seal=seal, name=name)
+            return replace(found, agreed=tuple(found._asked("exact", request.text).values()))
 
     def columns(self, tell: Callable[[str, float], None] = lambda *_: None) -> Floats:
         """Moments of all sites, then the circuit. `tell`: a stage and how far it is."""
-        with _let_go(self.line, self.request.plan.agreed):
-            return self._columns(tell)
-
-    def _columns(self, tell: Callable[[str, float], None]) -> Floats:
-        plan, key = self.request.plan, self.coordinator.key
-        user = DataUser(plan, key, self.seal)
-        for answer in self._asked("exact moments", bundle([self.request.text, *self.agreed])).values():
-            user.take(unpack(answer, "agreed", None, self.coordinator.signed.roster.sites).body)
-        self.line.exact("circuit", bundle([plan.text.encode(), user.blinded()]))
-        size = max(plan.program.bytes, 1)
-        through = _Through(self.line, plan, lambda received: tell("circuit", min(received / size, 1.0)))
-        return np.asarray(user.evaluate(through, most=MOST_BYTES), dtype=np.float64)
+        plan = self.request.plan
+        with _let_go(self.line, plan.agreed):
+            user = DataUser(plan, self.coordinator.key, self.seal)
+            for answer in self._asked("exact moments", bundle([self.request.text, *self.agreed])).values():
+                user.take(unpack(answer, "agreed", None, self.coordinator.signed.roster.sites).body)
+            self.line.exact("circuit", bundle([plan.text.encode(), user.blinded()]))
+            size = max(plan.program.bytes, 1)
+            through = _Through(self.line, plan, lambda received: tell("circuit", min(received / size, 1.0)))
+            return np.asarray(user.evaluate(through, most=MOST_BYTES), dtype=np.float64)
 
     def hand_out(self, columns: Floats) -> tuple[str, ...]:
         """The sites that took the result: one that is away now has it from the hub's owner."""

@@ -14,9 +14,6 @@ from cloister.crypto import canonical_json, fingerprint
 from cloister.crypto.paillier import PublicKey
 from cloister.errors import InvalidParameter
 from cloister.tables import Boolean, Category, Integer, PrivateTable, Real
-from cloister.together.circuits.moments import Moments
-from cloister.together.circuits.program import Program
-from cloister.together.circuits.programs import BlindedSum
 from cloister.together.messages import refused, unpack
 from cloister.together.service_provider import ExactPlan
 
@@ -127,14 +124,6 @@ def key_text(hub: bytes, agreed: bytes, key: PublicKey, proof: Sequence[int]) ->
         "proof": [f"{each:x}" for each in proof],
     }
     return canonical_json(told).encode()
-
-
-def program_of(moments: Moments, components: int, owners: int) -> Program:
-    """What would run: its `str` has gates, bytes and seconds, before there is a key."""
-    sums = BlindedSum(slots=moments.slots(owners), terms=owners, length=moments.length)
-    whole = moments.together(owners)
-    made = whole.discriminants if whole.classes else lambda total: whole.components(total, components)
-    return sums.program(made, bits=256)
 
 
 def declared_of(table: PrivateTable, columns: Sequence[str], label: str) -> tuple[tuple[float, ...], tuple[float, ...], int]:

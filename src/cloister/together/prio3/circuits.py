@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from cloister.errors import InvalidParameter
 from cloister.noise.mechanism import set_fields
@@ -114,51 +114,24 @@ _P128 = 2**66 * 4611686018427387897 + 1
 FIELD128 = Field(modulus=_P128, size=16, generator=pow(7, 4611686018427387897, _P128), order=2**66)
 
 
-class Circuit(Protocol):
-    """What may be sent. `evaluate` is affine in the value but for what it asks of `gadget`, always in the same order."""
-
-    @property
-    def field(self) -> Field: ...
-    @property
-    def identifier(self) -> int: ...  # of the draft: its domain separation
-    @property
-    def length(self) -> int: ...  # of an encoded value
-    @property
-    def arity(self) -> int: ...  # inputs of the gadget
-    @property
-    def calls(self) -> int: ...  # of the gadget
-    @property
-    def joint(self) -> int: ...  # random numbers that all parties know
-    @property
-    def results(self) -> int: ...  # numbers that must all be 0
-    @property
-    def largest(self) -> int: ...  # how much one person can add to any number of the sum
-    @property
-    def changes(self) -> int: ...  # how far another value of one person moves the sum, in L1
-
-    def encode(self, value: int) -> Vector: ...
-    def gadget(self, inputs: Sequence[int]) -> int: ...
-    def evaluate(self, encoded: Sequence[int], joint: Sequence[int], parties: int, gadget: Gadget) -> Vector: ...
-    def decode(self, encoded: Sequence[int]) -> Vector: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """Nothing but 0 or 1: x² − x is 0.
+    """Nothing but 0 or 1: x² − x is 0. `evaluate` of each circuit is affine in the value but for what it asks of `gadget`, always
+    in the same order.
 
     >>> Count().encode(1)
     [1]
     """
 
     field: Field = FIELD64
-    identifier: int = 1
-    length: int = 1
-    arity: int = 2
-    calls: int = 1
-    joint: int = 0
-    results: int = 1
-    largest: int = 1
-    changes: int = 1
+    identifier: int = 1  # of the draft: its domain separation
+    length: int = 1  # of an encoded value
+    arity: int = 2  # inputs of the gadget
+    calls: int = 1  # of the gadget
+    joint: int = 0  # random numbers that all parties know
+    results: int = 1  # numbers that must all be 0
+    largest: int = 1  # how much one person can add to any number of the sum
+    changes: int = 1  # how far another value of one person moves the sum, in L1
 
     def encode(self, value: int) -> Vector:
         """A value as the numbers that are proved."""
@@ -303,6 +276,10 @@ class Histogram:
     def decode(self, encoded: Sequence[int]) -> Vector:
         """What is added up; linear."""
         return list(encoded)
+
+
+Circuit: TypeAlias = Count | Sum | Histogram
+"""What may be sent."""
 
 
 def prove(circuit: Circuit, encoded: Sequence[int], seeds: Sequence[int], joint: Sequence[int]) -> Vector:

@@ -143,7 +143,7 @@ class KeyHolder:
         self.signing = SigningKey(keys.derive("signing"))
         self._opening = AgreementKey(keys.derive("opening"))
         self.public = self.signing.public + self._opening.public
-        self.ledger, self.journal, self.note = ledger or Ledger(), journal or MemoryJournal(), note or _unnoted
+        self.ledger, self.journal, self.note = ledger or Ledger(), journal or MemoryJournal(), note or (lambda *_: None)
         self._readers: dict[str, SumReader] = {}
         self._heads: dict[str, Head] = {}
         self._withdrawn: dict[str, Ranges] = {}
@@ -437,7 +437,3 @@ def _overlap(ranges: Ranges, gone: Ranges) -> bool:
 
 def _refused(why: str, instead: str) -> UnsupportedQuery:
     return UnsupportedQuery("The key holder refused a plan", why=why, instead=instead)
-
-
-def _unnoted(event: str, details: dict[str, str]) -> None:
-    pass

@@ -11,36 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random, default_random
-from cloister.printable import shown
 from cloister.tables import Abilities, Answering, Prepared, PrivateTable, PublicTable, Relation, Workspace
 from cloister.tables.engines.engine import Compiled
-from cloister.tables.engines.engine import Site as Place
 from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
-from cloister.together.plan import LONGEST_WORDS, Plan, shapes_of
+from cloister.together.plan import Elsewhere, Plan, shapes_of
 from cloister.together.sealed.batches import Batch, Ranges, in_order, withdrawn_by, without
 from cloister.together.sealed.format import MaskedFormat
 from cloister.together.sealed.holder import SealedPlan, noise_of, shares_of_two
 from cloister.together.sealed.sums import SumReader, check_room, sizes_of
 
-
-class Holder(Protocol):
-    """A key holder, here (`KeyHolder`) or elsewhere (`KeyHolderLine`)."""
-
-    def accept(self, data: bytes) -> str:
-        """Takes a batch's header and sealed key."""
-
-    def agreed(self, text: bytes) -> None:
-        """Refuses in advance."""
-
-    def answer(self, text: bytes) -> bytes:
-        """Sums of pads with noise inside, under a charge."""
+if TYPE_CHECKING:
+    from cloister.together.sealed.holder import KeyHolder
+    from cloister.together.sealed.wire import KeyHolderLine
 
 
 class SealedTable(PrivateTable):
@@ -49,7 +38,7 @@ class SealedTable(PrivateTable):
     Parameters
     ----------
     batches: a folder of `.masked` files, or their paths; all of one format.
-    key_holder: who has their keys.
+    key_holder: who has their keys, here or elsewhere.
     size: a public hint of the number of rows.
     purpose, who: for what and for whom is asked, where the session does not say it; the key holder keeps it with its charge.
 
@@ -73,7 +62,7 @@ class SealedTable(PrivateTable):
     def __init__(
         self,
         batches: str | Path | Iterable[str | Path],
-        key_holder: Holder,
+        key_holder: KeyHolder | KeyHolderLine,
         *,
         size: int | None = None,
         purpose: str = "",
@@ -94,7 +83,7 @@ class SealedSource(Source):
     def __init__(
         self,
         batches: str | Path | Iterable[str | Path],
-        key_holder: Holder,
+        key_holder: KeyHolder | KeyHolderLine,
         *,
         purpose: str,
         who: str,
@@ -166,24 +155,16 @@ class SealedEngine:
         return SealedPrepared(table, self.source, workspace)
 
 
-def _nowhere(*_: Any, **__: Any) -> NoReturn:
-    raise EngineError(
-        "Exact values are not available", why="the rows are masked, and only sums with noise are opened", instead="SQL"
-    )
-
-
-class _Masked(Answering):
+class _Masked(Elsewhere):
     """Masked cells that can be asked, of a table or of a relation over it."""
 
-    aggregate = each = rows = _fetch = _stream = plan = _planned = staticmethod(_nowhere)
-    source: SealedSource
     _reader: SumReader
-    _token: str
+    nowhere: ClassVar[str] = "the rows are masked, and only sums with noise are opened"
 
     def compiled(self, request: NoisedRequest) -> Compiled:
         """Nothing: what the format, 64 bits or the key holder doesn't allow is refused here."""
         try:
-            text = self._asked(request)
+            text = self.source.plan(self._plan(request))
         except TypeError:
             raise UnsupportedQuery(
                 "A request that is not linear is not supported", why="masked cells are added up", instead="declared keys"
@@ -198,7 +179,7 @@ class _Masked(Answering):
 
     def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
         """The sum of the values with the noise of both, and its law."""
-        answer = self.source.key_holder.answer(self._asked(request))
+        answer = self.source.key_holder.answer(self.source.plan(self._plan(request)))
         sizes = sizes_of(request)
         if len(answer) != 8 * sum(sizes):
             raise EngineError(
@@ -214,37 +195,25 @@ class _Masked(Answering):
             start += size
         return Noised(values, laws)
 
-    def _asked(self, request: NoisedRequest) -> bytes:
-        source = self.source
-        purpose, who = (shown(each)[:LONGEST_WORDS] for each in (source.purpose or request.purpose, source.who or request.who))
-        return source.plan(Plan(request=request.canonical(), token=self._token, purpose=purpose, who=who))
-
     def cancel(self, thread: int | None = None) -> None:
         """What the key holder has begun, it charged."""
-
-    def _reading(self, work: Any) -> Any:
-        return work()
 
 
 class SealedPrepared(_Masked, Prepared):
     """A table of masked cells."""
 
     dialect: ClassVar[str] = "duckdb"
-    _publish = _remove = _owner_report = _owner_offenders = staticmethod(_nowhere)
 
     def __init__(self, table: PrivateTable, source: SealedSource, workspace: Workspace) -> None:
         Prepared.__init__(self, table, materialised=True, workspace=workspace)
         self.source, self._reader = source, SumReader(source.format)
-        self._token = default_random().bytes(16).hex()  # no two sessions ask under one charge, whatever theirs are called
+        self.token = default_random().bytes(16).hex()
 
     def related(
         self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
     ) -> Answering:
         """The relation, which the key holder makes by itself of the format that the keys are bound to."""
         return SealedRelated(self, relation)
-
-    def _bring(self, other: Prepared) -> Place | None:
-        return None
 
     def _close(self) -> None:
         self._reader.close()
@@ -257,4 +226,4 @@ class SealedRelated(_Masked):
 
     def __init__(self, home: SealedPrepared, relation: Relation) -> None:
         self.declared, self.workspace = relation, home.workspace
-        self.source, self._reader, self._token = home.source, home._reader, home._token
+        self.source, self._reader, self.token = home.source, home._reader, home.token

@@ -256,9 +256,8 @@ def _circuit(columns: int, rows: int, classes: int, components: int, sites: int)
 @lru_cache(maxsize=256)
 def _program(columns: int, rows: int, classes: int, components: int, sites: int) -> Program:
     from cloister.together.circuits import Moments
-    from cloister.together.exact.request import program_of
 
-    return program_of(Moments(features=columns, rows=rows, classes=classes), components, sites)
+    return Moments(features=columns, rows=rows, classes=classes).program(components, sites)
 
 
 def before(_: Hub, found: Any) -> dict[str, Any]:
