@@ -12,8 +12,10 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.database import of_each
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Problem, problem_of
-from cloister.hub.services.surveys import joint
+from cloister.hub.records.surveys import HeldJointSurvey
+from cloister.hub.services.surveys import drafts, joint
 from cloister.hub.services.surveys.composing import options_typed
+from cloister.hub.services.surveys.counting import asked
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.surveys import HeldJointSurvey
 
 _PAGE = 30
 _TYPED = {"text": "", "epsilon": "1", "options": "", "low": "0", "high": "10"}
@@ -88,7 +89,7 @@ def _composing(routes: Pages) -> None:
     def joint_drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Throw a draft away."""
         with hub.database.begin() as db:
-            joint.drop_joint(hub, db, caller, number)
+            drafts.drop_draft(HeldJointSurvey, hub, db, caller, number)
         return go(request, "/joint-surveys", request_gettext(request)("The draft was discarded."))
 
 
@@ -120,7 +121,7 @@ def _running(routes: Pages) -> None:
         """Make invitations, and show them once."""
         try:
             with hub.database.begin() as db:
-                tokens = joint.invite(hub, db, caller, number, _whole(form, "count"))
+                tokens = drafts.invite(HeldJointSurvey, hub, db, caller, number, _whole(form, "count"))
                 row = joint.seen_joint(hub, db, caller, number)
         except CloisterError as error:
             return _refused(request, hub, caller, number, error)
@@ -141,7 +142,7 @@ def _running(routes: Pages) -> None:
     def joint_respond(request: Request, hub: HubDep, number: Number) -> Response:
         """The survey, for whoever has its link."""
         with hub.database.reading() as db:
-            row = joint.asked_joint(db, number)
+            row = asked(db, number, HeldJointSurvey)
         return render(
             request,
             "surveys/respond_joint.html",
@@ -197,7 +198,7 @@ def _list(
     request: Request, hub: Hub, caller: Caller, after: str, *, typed: dict[str, str] | None = None, problem: Problem | None = None
 ) -> Response:
     with hub.database.reading() as db:
-        rows = joint.joints_of(db, caller, after=after, limit=_PAGE + 1)
+        rows = drafts.own(HeldJointSurvey, db, caller, after=after, limit=_PAGE + 1)
     older = f"/joint-surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
     told = {
         "surveys": of_each(rows[:_PAGE], _line),

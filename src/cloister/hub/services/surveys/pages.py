@@ -125,7 +125,7 @@ def _composing(routes: Pages) -> None:
     def drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Throw a draft away."""
         with hub.database.begin() as db:
-            drafts.drop_draft(hub, db, caller, number)
+            drafts.drop_draft(HeldSurvey, hub, db, caller, number)
         return go(request, "/surveys", request_gettext(request)("The draft was discarded."))
 
 
@@ -147,7 +147,7 @@ def _running(routes: Pages) -> None:
         """Make invitations, and show them once."""
         try:
             with hub.database.begin() as db:
-                tokens = drafts.invite(hub, db, caller, number, _whole(form, "count"))
+                tokens = drafts.invite(HeldSurvey, hub, db, caller, number, _whole(form, "count"))
                 row = drafts.seen_survey(hub, db, caller, number)
         except CloisterError as error:
             problem = problem_of(error)
@@ -359,7 +359,7 @@ def _responding(routes: Pages) -> None:
     def page(request: Request, hub: HubDep, number: Number) -> Response:
         """The survey, for whoever has its link."""
         with hub.database.reading() as db:
-            row = asked(db, number)
+            row = asked(db, number, HeldSurvey)
             told = {
                 "number": row.id,
                 "title": row.title,
