@@ -13,10 +13,11 @@ from fastapi import FastAPI, Query
 from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, iter_route_contexts
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 from cloister.hub.caller import somebody
 from cloister.hub.decisions.policy.actions import NOBODY, actions
+from cloister.hub.decisions.policy.strict import guarantee_text
 from cloister.hub.guard import action_of
 from cloister.printable import is_printable
 
@@ -75,6 +76,8 @@ def _readable(text: str) -> str:
 
 READABLE = AfterValidator(_readable)
 """Of a text: refuses characters that nobody sees."""
+Told = Annotated[dict[str, str], BeforeValidator(guarantee_text)]
+"""A promise as a client reads it: its numbers as exact texts, by name."""
 Limit = Annotated[int, Query(ge=1, le=200)]
 Model = TypeVar("Model", bound=BaseModel)
 

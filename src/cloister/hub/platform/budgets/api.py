@@ -9,8 +9,7 @@ from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.decisions.policy.strict import guarantee_text
-from cloister.hub.description import READABLE, Limit, Taken, example, read_of
+from cloister.hub.description import READABLE, Limit, Taken, Told, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.budgets import acts
 from cloister.hub.platform.budgets.granted import GrantedShare, granted_shares
@@ -28,7 +27,6 @@ from cloister.hub.platform.budgets.reading import (
 )
 from cloister.hub.records.access import BudgetRequest
 from cloister.hub.web.routing import Number, Routes
-from cloister.ledger import Charge
 
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
 
@@ -56,7 +54,7 @@ def add(routes: Routes) -> None:
             row, which = seen_population(hub, db, caller, population)
             only = None if balance_of(hub, db, caller, row, which).whole else purses_of(db, caller)
         found, more = charges_of(hub, row.name, only=only, after=after, limit=limit)
-        return Charges(items=[ChargeOut.of(each) for each in found], next=more or None)
+        return Charges(items=[read_of(ChargeOut, each) for each in found], next=more or None)
 
     @routes.post("/budgets/{population}/raise", "budget.raise", "Raise a budget", "The raised budget")
     def raise_(hub: HubDep, caller: PersonDep, population: _Name, body: Raising) -> BalanceOut:
@@ -170,14 +168,13 @@ class ShareOut(BaseModel):
     """A share, and what is left of it."""
 
     who: str
-    share: dict[str, str]
-    left: dict[str, str]
+    share: Told
+    left: Told
 
     @classmethod
     def of(cls, share: Share, *, frozen: bool = False) -> ShareOut:
         """From the ledger's."""
-        left = nothing_of(share.share) if frozen else share.left
-        return cls(who=share.who, share=guarantee_text(share.share), left=guarantee_text(left))
+        return read_of(cls, share, **({"left": nothing_of(share.share)} if frozen else {}))
 
 
 class GrantedOut(BaseModel):
@@ -188,16 +185,10 @@ class GrantedOut(BaseModel):
     data_set: str
     role: str
     who: str
-    share: dict[str, str]
-    drawn: dict[str, str] | None = Field(description="What was drawn in all; null: the grant names nobody, and each has so much.")
+    share: Told
+    drawn: Told | None = Field(description="What was drawn in all; null: the grant names nobody, and each has so much.")
     state: str = Field(description="active, waiting, expired, revoked; deleted, with its data set.")
     ends: datetime | None = Field(description="When it ended, or will.")
-
-    @classmethod
-    def of(cls, share: GrantedShare) -> GrantedOut:
-        """From the grant and the ledger."""
-        drawn = None if share.drawn is None else guarantee_text(share.drawn)
-        return read_of(cls, share, share=guarantee_text(share.share), drawn=drawn)
 
 
 class BalanceOut(BaseModel):
@@ -205,9 +196,9 @@ class BalanceOut(BaseModel):
 
     population: str
     title: str
-    total: dict[str, str]
-    spent: dict[str, str]
-    remaining: dict[str, str]
+    total: Told
+    spent: Told
+    remaining: Told
     frozen: bool = Field(default=False, description="The ledger charges nothing until it is restored: nothing is left to spend.")
     unbounded: bool = Field(description="Something left without a guarantee: no number bounds what is known.")
     mine: ShareOut | None = Field(description="Your own share, as its owner set it; null: none was set.")
@@ -222,12 +213,10 @@ class BalanceOut(BaseModel):
         return read_of(
             cls,
             balance,
-            total=guarantee_text(balance.total),
-            spent=guarantee_text(balance.spent),
-            remaining=guarantee_text(balance.left),
+            remaining=balance.left,
             mine=None if balance.mine is None else ShareOut.of(balance.mine, frozen=balance.frozen),
             shares=[ShareOut.of(each, frozen=balance.frozen) for each in shares or []],
-            granted=[GrantedOut.of(each) for each in granted or []],
+            granted=[read_of(GrantedOut, each) for each in granted or []],
         )
 
 
@@ -245,14 +234,9 @@ class ChargeOut(BaseModel):
     who: str
     what: str
     when: datetime
-    cost: dict[str, str] | None
+    cost: Told | None
     state: str
     purpose: str
-
-    @classmethod
-    def of(cls, charge: Charge) -> ChargeOut:
-        """From the ledger's."""
-        return read_of(cls, charge, cost=None if charge.cost is None else guarantee_text(charge.cost))
 
 
 class Charges(BaseModel):

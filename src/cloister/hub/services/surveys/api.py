@@ -16,7 +16,7 @@ from starlette.responses import Response
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
-from cloister.hub.description import example
+from cloister.hub.description import example, read_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.releases.api import kind_api
@@ -132,8 +132,7 @@ class Received(BaseModel):
 
 def line_of(row: HeldSurvey) -> SurveyLine:
     """A row as a line."""
-    told = {name: getattr(row, name) for name in SurveyLine.model_fields if name != "questions"}
-    return SurveyLine(**told, questions=len(row.draft["questions"]))
+    return read_of(SurveyLine, row, questions=len(row.draft["questions"]))
 
 
 _FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}, "description": "The file"}}

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.database import of_each
-from cloister.hub.description import example
+from cloister.hub.description import example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.records.surveys import HeldJointSurvey
 from cloister.hub.services.surveys import drafts, joint
@@ -125,19 +125,8 @@ class JointReceived(BaseModel):
 def line_of(row: HeldJointSurvey) -> JointLine:
     """A row as a line."""
     helper = joint.helper_of(row)
-    return JointLine(
-        id=row.id,
-        title=row.title,
-        purpose=row.purpose,
-        state=row.state,
-        invited=row.invited,
-        questions=joint.survey_of(row).to_dict()["questions"] if row.questions else [],
-        helper=helper["name"],
-        fingerprint=helper["fingerprint"],
-        created=row.created,
-        opened=row.opened,
-        closed=row.closed,
-    )
+    questions = joint.survey_of(row).to_dict()["questions"] if row.questions else []
+    return read_of(JointLine, row, questions=questions, helper=helper["name"], fingerprint=helper["fingerprint"])
 
 
 def add(routes: Routes) -> None:
