@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partialmethod
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
@@ -40,32 +39,41 @@ class Routes:
     def __init__(self, router: APIRouter | None = None) -> None:
         self.router = router or APIRouter()
 
+    def get(self, path: str, action: str, title: str = "", gives: str = "", **more: Any) -> Callable[[Handler], Handler]:
+        """What reads."""
+        return self._route(["GET"], path, action, title, gives, **more)
+
+    def post(self, path: str, action: str, title: str = "", gives: str = "", **more: Any) -> Callable[[Handler], Handler]:
+        """What writes, or asks by a body."""
+        return self._route(["POST"], path, action, title, gives, **more)
+
+    def put(self, path: str, action: str, title: str = "", gives: str = "", **more: Any) -> Callable[[Handler], Handler]:
+        """What puts something in the place of something."""
+        return self._route(["PUT"], path, action, title, gives, **more)
+
+    def patch(self, path: str, action: str, title: str = "", gives: str = "", **more: Any) -> Callable[[Handler], Handler]:
+        """What changes a part of something."""
+        return self._route(["PATCH"], path, action, title, gives, **more)
+
+    def delete(self, path: str, action: str, title: str = "", gives: str = "", **more: Any) -> Callable[[Handler], Handler]:
+        """What takes something away."""
+        return self._route(["DELETE"], path, action, title, gives, **more)
+
     def _route(
         self,
-        method: str,
+        methods: list[str],
         path: str,
         action: str,
-        title: str = "",
-        gives: str = "",
+        title: str,
+        gives: str,
         *,
         ticked: bool = False,
         own_check: bool = False,
         **more: Any,
     ) -> Callable[[Handler], Handler]:
-        gates = [*([TICKED] if ticked else []), needs(action), *([] if own_check or method == "GET" else [self._unforged])]
+        gates = [*([TICKED] if ticked else []), needs(action), *([] if own_check or methods == ["GET"] else [self._unforged])]
         more |= {name: text for name, text in (("summary", title), ("response_description", gives)) if text}
-        return self.router.api_route(path, methods=[method], dependencies=gates, **more)
-
-    get = partialmethod(_route, "GET")
-    """What reads."""
-    post = partialmethod(_route, "POST")
-    """What writes, or asks by a body."""
-    put = partialmethod(_route, "PUT")
-    """What puts something in the place of something."""
-    patch = partialmethod(_route, "PATCH")
-    """What changes a part of something."""
-    delete = partialmethod(_route, "DELETE")
-    """What takes something away."""
+        return self.router.api_route(path, methods=methods, dependencies=gates, **more)
 
 
 class Pages(Routes):
