@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import new_id
@@ -103,7 +104,7 @@ def own(kind: type[Kind], db: Db, caller: Caller, *, after: str = "", limit: int
     wanted = select(kind).where(kind.person == caller.id)
     last = db.get(kind, after) if after else None
     if last is not None:
-        wanted = wanted.where((kind.created < last.created) | ((kind.created == last.created) & (kind.id < last.id)))
+        wanted = wanted.where(older_than(last))
     return list(db.scalars(wanted.order_by(kind.created.desc(), kind.id.desc()).limit(limit)))
 
 

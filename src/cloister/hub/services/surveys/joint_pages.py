@@ -11,8 +11,8 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.database import of_each
 from cloister.hub.hub import HubDep
-from cloister.hub.problems import Problem, problem_of
-from cloister.hub.records.surveys import HeldJointSurvey
+from cloister.hub.problems import Problem, beside_form, problem_of
+from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey
 from cloister.hub.services.surveys import drafts, joint
 from cloister.hub.services.surveys.composing import options_typed
 from cloister.hub.services.surveys.counting import asked
@@ -101,7 +101,7 @@ def _running(routes: Pages) -> None:
             with hub.database.begin() as db:
                 secret = joint.ask_helper(hub, db, caller, number)
         except CloisterError as error:
-            return _refused(request, hub, caller, number, error)
+            return _one(request, hub, caller, number, {}, problem=beside_form(error))
         return _one(request, hub, caller, number, {}, secret=secret)
 
     @routes.post("/joint-surveys/{number}/open", "survey.manage")
@@ -121,11 +121,11 @@ def _running(routes: Pages) -> None:
         """Make invitations, and show them once."""
         try:
             with hub.database.begin() as db:
-                tokens = drafts.invite(HeldJointSurvey, hub, db, caller, number, _whole(form, "count"))
+                tokens = drafts.invite(HeldJointSurvey, hub, db, caller, number, whole_typed(form, "count", signed=True))
                 row = joint.seen_joint(hub, db, caller, number)
         except CloisterError as error:
-            return _refused(request, hub, caller, number, error)
-        addresses = [f"{_base(request)}/j/{row.id}#{token}" for token in tokens]
+            return _one(request, hub, caller, number, {}, problem=beside_form(error))
+        addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
         return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/joint-surveys")
 
     @routes.get("/joint-surveys/{number}/fresh", "survey.see")
@@ -157,12 +157,13 @@ def _question(form: Form) -> dict[str, Any]:
     said: dict[str, Any] = {"text": form.text("text", most=1000), "kind": kind, "epsilon": form.text("epsilon", most=60)}
     if kind == "choice":
         said["options"] = options_typed(form.text("options", most=60_000))
-    return said | ({name: _whole(form, name) for name in ("low", "high")} if kind == "number" else {})
+    return said | ({name: whole_typed(form, name, signed=True) for name in ("low", "high")} if kind == "number" else {})
 
 
-def _whole(form: Form, name: str) -> int:
+def whole_typed(form: Form, name: str, *, signed: bool = False) -> int:
+    """A whole number as it was typed."""
     text = form.text(name, most=20)
-    if not text.removeprefix("-").isdecimal():
+    if not (text.removeprefix("-") if signed else text).isdecimal():
         raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead="100")
     return int(text)
 
@@ -181,17 +182,8 @@ def _act(
             act(db)
     except CloisterError as error:
         typed = {} if form is None else {name: form.get(name, "") for name in ("kind", *_TYPED)}
-        return _refused(request, hub, caller, number, error, typed)
+        return _one(request, hub, caller, number, typed, problem=beside_form(error))
     return go(request, f"/joint-surveys/{number}", said)
-
-
-def _refused(
-    request: Request, hub: Hub, caller: Caller, number: str, error: CloisterError, typed: dict[str, str] | None = None
-) -> Response:
-    problem = problem_of(error)
-    if problem.status in (403, 404):
-        raise error
-    return _one(request, hub, caller, number, typed or {}, problem=problem)
 
 
 def _list(
@@ -236,7 +228,7 @@ def _one(
         "results": joint.results_of(row) if row.state == "done" else [],
         "total": text_of(joint.survey_of(row).epsilon) if row.questions else "0",
         "helper": joint.helper_of(row),
-        "link": f"{_base(request)}/j/{row.id}",
+        "link": link_of(request, row),
         "helper_link": f"{_base(request)}/joint-surveys/{row.id}#{secret}" if secret else "",
         "kinds": joint.KINDS,
         "kind": kind if kind in joint.KINDS else "yes-no",
@@ -244,6 +236,11 @@ def _one(
         "problem": problem,
     }
     return render(request, "surveys/joint.html", status=problem.status if problem else 200, **told)
+
+
+def link_of(request: Request, row: HeldSurvey | HeldJointSurvey) -> str:
+    """The address at which people answer."""
+    return f"{_base(request)}{drafts.LINKS[type(row)]}/{row.id}"
 
 
 def _base(request: Request) -> str:
