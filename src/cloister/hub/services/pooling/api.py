@@ -12,36 +12,10 @@ from cloister.hub.description import example
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.services.pooling.comparing import compare
-from cloister.hub.services.pooling.making import MOST, Pool, Pooling, make, pool_named, pools
+from cloister.hub.services.pooling.making import Line, NewPool, Pool, make, pool_named, pools
 from cloister.hub.web.routing import Routes
 
-_PLAIN = r"^[^\x00]*$"
-_Line = Annotated[str, Field(max_length=5000, pattern=_PLAIN)]
 _Name = Annotated[str, Path(max_length=63)]
-
-
-class NewPool(BaseModel):
-    """A data set that is made of others, declared alike, each of a population of its own."""
-
-    model_config = ConfigDict(extra="forbid", strict=True) | example(
-        parts=["north", "south"],
-        name="both_hospitals",
-        title="Both hospitals",
-        population="both hospitals",
-        epsilon="2",
-    )
-
-    parts: Annotated[list[_Line], Field(min_length=2, max_length=MOST)]
-    name: _Line
-    title: _Line
-    about: _Line = ""
-    population: Annotated[
-        _Line, Field(description="The budget of the whole; the populations of the parts are charged beside it.")
-    ]
-    epsilon: _Line = ""
-    delta: _Line = ""
-    rho: _Line = ""
-    listed: bool = False
 
 
 class GivenOut(BaseModel):
@@ -80,9 +54,9 @@ class Comparing(BaseModel):
         sql="SELECT AVG(age) AS age FROM both_hospitals", spend="0.1"
     )
 
-    sql: _Line
-    spend: _Line
-    purpose: _Line = ""
+    sql: Line
+    spend: Line
+    purpose: Line = ""
 
 
 class WayOut(BaseModel):
@@ -120,7 +94,7 @@ def api() -> APIRouter:
     def made(hub: HubDep, caller: PersonDep, body: NewPool) -> PoolOut:
         """Made of data sets that you may see. A person who asks it needs a grant on it and on every part."""
         budget = budget_of(body.epsilon, body.delta, body.rho) if body.epsilon or body.rho else None
-        row = make(hub, caller, Pooling(**body.model_dump(exclude={"epsilon", "delta", "rho"})), budget)
+        row = make(hub, caller, body, budget)
         with hub.database.reading() as db:
             return PoolOut.of(pool_named(hub, db, caller, row.name))
 

@@ -6,16 +6,18 @@ every part's population. The budget of its own is what the whole may spend, befo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.decisions.facts import parts_by_data_set
+from cloister.hub.description import example
 from cloister.hub.platform.catalogue import PooledRows, Wanted, made_of, seen
 from cloister.hub.records.catalogue import DataSet
 from cloister.privacy import Guarantee
@@ -30,17 +32,28 @@ HIDDEN = "…"
 """In the place of a part that somebody may not know of."""
 MOST = 50
 """Parts of one data set."""
+Line = Annotated[str, Field(max_length=5000, pattern=r"^[^\x00]*$")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pooling:
-    """What somebody says of a data set of several owners: the names of its parts, and what any data set has."""
+class NewPool(BaseModel):
+    """A data set that is made of others, declared alike, each of a population of its own."""
 
-    parts: Sequence[str]
-    name: str
-    title: str
-    population: str
-    about: str = ""
+    model_config = ConfigDict(extra="forbid", strict=True) | example(
+        parts=["north", "south"],
+        name="both_hospitals",
+        title="Both hospitals",
+        population="both hospitals",
+        epsilon="2",
+    )
+
+    parts: Annotated[list[Line], Field(min_length=2, max_length=MOST)]
+    name: Line
+    title: Line
+    about: Line = ""
+    population: Annotated[Line, Field(description="The budget of the whole; the populations of the parts are charged beside it.")]
+    epsilon: Line = ""
+    delta: Line = ""
+    rho: Line = ""
     listed: bool = False
 
 
@@ -72,7 +85,7 @@ class Pool:
     """Of one's own parts."""
 
 
-def make(hub: Hub, caller: Caller, asked: Pooling, budget: Guarantee | None) -> DataSet:
+def make(hub: Hub, caller: Caller, asked: NewPool, budget: Guarantee | None) -> DataSet:
     """The data set. Its declaration is that of its parts."""
     if not 2 <= len(set(asked.parts)) == len(asked.parts) <= MOST:
         raise InvalidDeclaration(

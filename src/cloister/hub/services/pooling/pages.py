@@ -15,7 +15,7 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import money_of, populations_of, search
 from cloister.hub.problems import problem_of
 from cloister.hub.services.pooling.comparing import Compared, compare
-from cloister.hub.services.pooling.making import Pooling, make, pool_named, pools
+from cloister.hub.services.pooling.making import NewPool, make, pool_named, pools
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -38,7 +38,7 @@ def pages() -> APIRouter:
         try:
             known = form.text("population")
             budget = None if known else budget_of(form.text("epsilon"), form.text("delta"), form.text("rho"))
-            asked = Pooling(
+            asked = NewPool.model_construct(
                 parts=form.all("parts"),
                 **{each: form.text(each) for each in ("name", "title", "about")},
                 population=known or form.text("population_new"),
