@@ -14,7 +14,7 @@ from cloister.hub.guidance import budget_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import money_of, populations_of, search
 from cloister.hub.problems import problem_of
-from cloister.hub.services.pooling.comparing import Compared, compare
+from cloister.hub.services.pooling.comparing import WayOut, compare
 from cloister.hub.services.pooling.making import NewPool, make, pool_named, pools
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
@@ -95,7 +95,7 @@ def _one(
     caller: Caller,
     name: str,
     *,
-    found: Sequence[Compared] = (),
+    found: Sequence[WayOut] = (),
     error: CloisterError | None = None,
     typed: Form | None = None,
 ) -> Response:
