@@ -12,11 +12,11 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.description import READABLE, Limit, Taken, Told, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.budgets import acts
-from cloister.hub.platform.budgets.granted import GrantedShare, granted_shares
+from cloister.hub.platform.budgets.granted import granted_shares
 from cloister.hub.platform.budgets.pages import NAME
 from cloister.hub.platform.budgets.reading import (
-    Balance,
-    Share,
+    BalanceOut,
+    ShareOut,
     balance_of,
     balances,
     charges_of,
@@ -39,7 +39,7 @@ def add(routes: Routes) -> None:
         with hub.database.reading() as db:
             found = [each for each in balances(hub, db, caller) if each.population > after]
         more = found[limit - 1].population if len(found) > limit else None
-        return Balances(items=[BalanceOut.of(each) for each in found[:limit]], next=more)
+        return Balances(items=[_frozen(each) for each in found[:limit]], next=more)
 
     @routes.get("/budgets/{population}", "budget.see", "Get a budget", "The budget with the shares that you may see")
     def one(hub: HubDep, caller: PersonDep, population: _Name) -> BalanceOut:
@@ -95,7 +95,19 @@ def _balance(hub: HubDep, caller: PersonDep, population: str) -> BalanceOut:
         balance = balance_of(hub, db, caller, row, which)
         only = None if balance.whole else purses_of(db, caller)
         granted = granted_shares(hub, db, row.name, None if balance.whole else caller)
-    return BalanceOut.of(balance, shares_of(hub, row.name, only), granted)
+    return _frozen(balance.model_copy(update={"shares": shares_of(hub, row.name, only), "granted": granted}))
+
+
+def _frozen(balance: BalanceOut) -> BalanceOut:
+    """While the ledger charges nothing, nothing is left of any share."""
+    if not balance.frozen:
+        return balance
+
+    def spent(share: ShareOut) -> ShareOut:
+        return share.model_copy(update={"left": nothing_of(share.share)})
+
+    mine = None if balance.mine is None else spent(balance.mine)
+    return balance.model_copy(update={"mine": mine, "shares": [spent(each) for each in balance.shares]})
 
 
 def _asked(row: BudgetRequest) -> Asked:
@@ -162,62 +174,6 @@ class Requests(BaseModel):
 
     items: list[Asked]
     next: str | None
-
-
-class ShareOut(BaseModel):
-    """A share, and what is left of it."""
-
-    who: str
-    share: Told
-    left: Told
-
-    @classmethod
-    def of(cls, share: Share, *, frozen: bool = False) -> ShareOut:
-        """From the ledger's."""
-        return read_of(cls, share, **({"left": nothing_of(share.share)} if frozen else {}))
-
-
-class GrantedOut(BaseModel):
-    """The share that a grant gives: what somebody may have drawn in all while it stands. It ends with the grant; what was drawn
-    stays counted."""
-
-    grant: str
-    data_set: str
-    role: str
-    who: str
-    share: Told
-    drawn: Told | None = Field(description="What was drawn in all; null: the grant names nobody, and each has so much.")
-    state: str = Field(description="active, waiting, expired, revoked; deleted, with its data set.")
-    ends: datetime | None = Field(description="When it ended, or will.")
-
-
-class BalanceOut(BaseModel):
-    """A population's budget."""
-
-    population: str
-    title: str
-    total: Told
-    spent: Told
-    remaining: Told
-    frozen: bool = Field(default=False, description="The ledger charges nothing until it is restored: nothing is left to spend.")
-    unbounded: bool = Field(description="Something left without a guarantee: no number bounds what is known.")
-    mine: ShareOut | None = Field(description="Your own share, as its owner set it; null: none was set.")
-    shares: list[ShareOut] = Field(default_factory=list, description="Every share that you may see; only for one budget.")
-    granted: list[GrantedOut] = Field(
-        default_factory=list, description="Shares that come with grants, those that are over too; only for one budget."
-    )
-
-    @classmethod
-    def of(cls, balance: Balance, shares: list[Share] | None = None, granted: list[GrantedShare] | None = None) -> BalanceOut:
-        """From the ledger's."""
-        return read_of(
-            cls,
-            balance,
-            remaining=balance.left,
-            mine=None if balance.mine is None else ShareOut.of(balance.mine, frozen=balance.frozen),
-            shares=[ShareOut.of(each, frozen=balance.frozen) for each in shares or []],
-            granted=[read_of(GrantedOut, each) for each in granted or []],
-        )
 
 
 class Balances(BaseModel):
