@@ -15,7 +15,7 @@ from cloister.hub.records.accounts import ApiToken, WebSession
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.asking.pg import HubSession
 from cloister.hub.services.streams.broker import Bridge
-from cloister.hub.services.streams.opening import StreamOpening, declared_of, open_stream
+from cloister.hub.services.streams.opening import Declared, declared_of, open_stream
 from cloister.pgwire import Asking
 from tests.hub.house import House, Visitor
 from tests.hub.streams.test_streams import HOUSE, Play
@@ -182,7 +182,7 @@ def test_a_broker_gets_what_somebody_from_nowhere_might_see(
 
 
 def test_a_stream_that_was_opened_before_streams_had_a_purpose_is_read(play: Play) -> None:
-    declared = StreamOpening(**{**HOUSE, "until": "2026-03-02T14:00:00Z"})
+    declared = Declared(**{**HOUSE, "until": "2026-03-02T14:00:00Z"})
     number = open_stream(play.house.hub, play.ada.caller, declared)
     with play.house.hub.database.reading() as db:
         row = db.get_one(HeldStream, number)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Body, Query
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.description import Limit, read_of
+from cloister.hub.description import Limit
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import requests
 from cloister.hub.platform.access.api_models import (
     AccessGiven,
     AccessWish,
-    DecisionOut,
     Items,
     NewGrant,
     Refusing,
@@ -26,6 +25,7 @@ from cloister.hub.platform.access.parts import SEEN
 from cloister.hub.platform.access.requests import say, thread
 from cloister.hub.platform.access.rules import end_rule, every_rule, make_rule
 from cloister.hub.platform.access.views import (
+    DecisionOut,
     GrantOut,
     MessageOut,
     RequestOut,
@@ -89,8 +89,7 @@ def add(routes: Routes) -> None:
         with hub.database.reading() as db:
             _row, which = own_data_set(hub, db, caller, data_set)
             found = person_called(db, which, person)
-            foreseen = preview(hub, db, found, which, purpose=purpose, address=address, method=method)
-        return Items(items=[read_of(DecisionOut, each.decision, words=each.words) for each in foreseen])
+            return Items(items=preview(hub, db, found, which, purpose=purpose, address=address, method=method))
 
     @routes.get("/policy/rules", "policy.see", "List the institution's rules", "The rules, ended ones too")
     def rules(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[RuleOut]:

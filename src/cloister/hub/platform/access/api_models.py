@@ -60,16 +60,6 @@ class NewGrant(Taken):
     rules: Rules
 
 
-class DecisionOut(BaseModel):
-    """What somebody may do, and by which rule."""
-
-    action: str
-    allowed: bool
-    rule: str
-    reason: str
-    words: str
-
-
 class AccessWish(Taken):
     """A request for access."""
 

@@ -35,6 +35,7 @@ from cloister.hub.decisions.policy import (
     words,
 )
 from cloister.hub.decisions.policy.actions import ANYBODY
+from cloister.hub.description import read_of
 from cloister.hub.platform.access.drafts import grantable
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.requests import state_of
@@ -362,15 +363,17 @@ def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
         database.close()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Foreseen:
-    """One action: whether it is allowed, and why."""
+class DecisionOut(BaseModel):
+    """What somebody may do, and by which rule."""
 
     action: str
-    title: str
+    title: Annotated[str, Field(exclude=True)]
+    allowed: bool
+    rule: str
+    reason: str
     words: str
-    ask: str
-    decision: Decision
+    ask: Annotated[str, Field(exclude=True)]
+    narrowed: Annotated[Any, Field(exclude=True)]
 
 
 def preview(
@@ -383,7 +386,7 @@ def preview(
     address: str = "",
     method: str = "",
     gettext: Callable[[str], str] = str,
-) -> list[Foreseen]:
+) -> list[DecisionOut]:
     """The decision on every action that can be granted on an object, were this person to do it now: the policy answers, not a
     reading of it, by the same function on the same facts, in a context that the owner imagines. Their second factor counts as
     given where they have one.
@@ -398,5 +401,5 @@ def preview(
     for name, title in grantable(which.kind):
         decision = allowed(hub, db, caller, name, which, context)
         told, asked = words(decision, gettext), whom(decision.ask, gettext)
-        found.append(Foreseen(action=name, title=gettext(title), words=told, ask=asked, decision=decision))
+        found.append(read_of(DecisionOut, decision, action=name, title=gettext(title), words=told, ask=asked))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
@@ -38,9 +38,10 @@ def pages() -> APIRouter:
         try:
             known = form.text("population")
             budget = None if known else budget_of(form.text("epsilon"), form.text("delta"), form.text("rho"))
+            texts: dict[str, Any] = {each: form.text(each) for each in ("name", "title", "about")}
             asked = NewPool.model_construct(
+                **texts,
                 parts=form.all("parts"),
-                **{each: form.text(each) for each in ("name", "title", "about")},
                 population=known or form.text("population_new"),
                 listed=form.flag("listed"),
             )

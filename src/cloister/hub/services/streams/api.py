@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
@@ -20,7 +20,7 @@ from cloister.hub.platform.accounts import identify
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.streams.intake import MOST, Sent, receive
 from cloister.hub.services.streams.opening import (
-    StreamOpening,
+    Declared,
     add_device,
     close_stream,
     declared_of,
@@ -34,6 +34,39 @@ from cloister.hub.services.streams.showing import all_steps, csv_of, event_of, s
 from cloister.hub.web.routing import Number, Routes, attachment
 
 _LOOK = 0.5
+_ROOM = {"room": {"kind": "category", "values": ["hall", "attic"]}}
+
+
+class StreamOpening(BaseModel):
+    """A stream to open."""
+
+    model_config = ConfigDict(extra="forbid") | example(
+        title="People in the house",
+        sql="SELECT room, COUNT(*) AS n FROM readings GROUP BY room",
+        columns=_ROOM,
+        every="1 hour",
+        since="2030-01-01T00:00:00Z",
+        until="2030-01-08T00:00:00Z",
+        most=200,
+        rho="0.5",
+    )
+
+    title: Annotated[str, Field(max_length=200)]
+    sql: Annotated[str, Field(max_length=2000, description="Over the table `readings`, whose columns are declared here")]
+    columns: Annotated[dict[str, dict[str, Any]], Field(max_length=50)]
+    every: Annotated[str, Field(max_length=40)]
+    since: Annotated[str, Field(max_length=40)]
+    until: Annotated[str, Field(max_length=40)]
+    most: Annotated[int, Field(ge=1, le=10**6, description="How many readings of one device count, in all steps together")]
+    hourly: Annotated[int, Field(ge=1, le=10**6, description="How many readings one device may send in an hour")] = 1000
+    wait: Annotated[int, Field(ge=0, le=86_400, description="Seconds after its end for which a step takes readings")] = 10
+    rho: Annotated[str, Field(max_length=60)] = ""
+    epsilon: Annotated[str, Field(max_length=60)] = ""
+    shown: bool = False
+    late: Annotated[
+        Literal["drop", "next"], Field(description="What becomes of a reading that comes after its step: the next step counts it")
+    ] = "drop"
+    purpose: Annotated[str, Field(max_length=1000, description="What for, which rules and the audit log see")] = ""
 
 
 class StreamLine(BaseModel):
@@ -141,9 +174,9 @@ def api() -> APIRouter:
 
 def _owning(routes: Routes) -> None:
     @routes.post("/streams", "stream.open", "Open a stream", "The stream", status_code=201)
-    def open_(hub: HubDep, caller: CallerDep, wanted: Annotated[StreamOpening, Body()]) -> StreamLine:
+    def open_(hub: HubDep, caller: CallerDep, wanted: StreamOpening) -> StreamLine:
         """All steps are charged now, once; nothing of it changes afterwards."""
-        number = open_stream(hub, caller, wanted)
+        number = open_stream(hub, caller, Declared(**wanted.model_dump()))
         with hub.database.reading() as db:
             return line_of(db.get_one(HeldStream, number))
 

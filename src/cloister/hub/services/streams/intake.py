@@ -17,7 +17,7 @@ from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.ids import digest, new_id
 from cloister.hub.problems import Conflict, TooMany, Unauthenticated
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
-from cloister.hub.services.streams.opening import StreamOpening, declared_of
+from cloister.hub.services.streams.opening import Declared, declared_of
 from cloister.traces.moments import moments_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def receive_all(hub: Hub, batches: Sequence[Sent]) -> list[Answer]:
             select(StreamDevice).where(StreamDevice.digest.in_(list(wanted.values()))).order_by(StreamDevice.id).with_for_update()
         )
         devices = {device.digest: device for device in rows}
-        streams: dict[str, tuple[HeldStream, StreamOpening]] = {}
+        streams: dict[str, tuple[HeldStream, Declared]] = {}
         for number in sorted({device.stream for device in devices.values()}):  # no step is released until the batch is there
             held = db.get_one(HeldStream, number, with_for_update={"read": True})
             streams[number] = held, declared_of(held)
@@ -110,7 +110,7 @@ def _count(hub: Hub, device: StreamDevice, readings: int, hourly: int) -> None:
     device.used += readings
 
 
-def _keep(hub: Hub, db: Db, stream: HeldStream, declared: StreamOpening, accepted: _Accepted, answers: list[Answer]) -> None:
+def _keep(hub: Hub, db: Db, stream: HeldStream, declared: Declared, accepted: _Accepted, answers: list[Answer]) -> None:
     """Put the readings by for the step that counts them, by column, and say so in `answers`."""
     readings = [each for _, _, sent in accepted for each in sent]
     senders = [device for _, device, sent in accepted for _ in sent]

@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
 from sqlalchemy import delete, select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.database import of_each
 from cloister.hub.decisions.checking import allowed, check, context_of
 from cloister.hub.decisions.policy import Object, Spend, check_amount
-from cloister.hub.description import example
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.trail import write
@@ -47,37 +45,25 @@ _MOST_DEVICES, _MOST_STREAMS = 10_000, 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamOpening:
-    """A stream to open."""
+class Declared:
+    """What an owner declares of a stream; all of it is public but the readings."""
 
-    __pydantic_config__ = example(
-        title="People in the house",
-        sql="SELECT room, COUNT(*) AS n FROM readings GROUP BY room",
-        columns={"room": {"kind": "category", "values": ["hall", "attic"]}},
-        every="1 hour",
-        since="2030-01-01T00:00:00Z",
-        until="2030-01-08T00:00:00Z",
-        most=200,
-        rho="0.5",
-    ) | {"extra": "forbid"}
-
-    title: Annotated[str, Field(max_length=200)]
-    sql: Annotated[str, Field(max_length=2000, description="Over the table `readings`, whose columns are declared here")]
-    columns: Annotated[dict[str, dict[str, Any]], Field(max_length=50)]
-    every: Annotated[str, Field(max_length=40)]
-    since: Annotated[str, Field(max_length=40)]
-    until: Annotated[str, Field(max_length=40)]
-    most: Annotated[int, Field(ge=1, le=10**6, description="How many readings of one device count, in all steps together")]
-    hourly: Annotated[int, Field(ge=1, le=10**6, description="How many readings one device may send in an hour")] = 1000
-    wait: Annotated[int, Field(ge=0, le=86_400, description="Seconds after its end for which a step takes readings")] = 10
-    rho: Annotated[str, Field(max_length=60)] = ""
-    epsilon: Annotated[str, Field(max_length=60)] = ""
+    title: str
+    sql: str
+    columns: Mapping[str, Any]
+    every: str
+    since: str
+    until: str
+    most: int
+    hourly: int = 1000
+    wait: int = 10
+    """Seconds after its end for which a step takes readings."""
+    rho: str = ""
+    epsilon: str = ""
     shown: bool = False
-    late: Annotated[Late, Field(description="What becomes of a reading that comes after its step: the next step counts it")] = (
-        "drop"
-    )
-    purpose: Annotated[str, Field(max_length=1000, description="What for, which rules and the audit log see")] = ""
-    """The rules are asked with it, when it is opened and at each look."""
+    late: Late = "drop"
+    purpose: str = ""
+    """What for: the rules are asked with it, when it is opened and at each look."""
 
     def __post_init__(self) -> None:
         check_purpose(self.purpose)
@@ -154,7 +140,7 @@ _NAMES = (
     "late",
     "purpose",
 )
-_STORED = Stored(StreamOpening, "Stream", *_NAMES, later=("purpose",))
+_STORED = Stored(Declared, "Stream", *_NAMES, later=("purpose",))
 
 
 def columns_of(step: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -177,7 +163,7 @@ def population_of(number: str) -> str:
 
 
 @contextmanager
-def watching(hub: Hub, number: str, declared: StreamOpening, *, who: str) -> Iterator[Watch]:
+def watching(hub: Hub, number: str, declared: Declared, *, who: str) -> Iterator[Watch]:
     """The watch of a stream; it charges when it opens, and goes on where it is open. What cannot be watched is refused before the
     ledger has a population of it."""
     population = population_of(number)
@@ -211,7 +197,7 @@ def _check_columns(found: object) -> None:
         )
 
 
-def open_stream(hub: Hub, caller: Caller, declared: StreamOpening) -> str:
+def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
     """Charge for all steps and begin to take readings; the id. The charge comes first: a row without one would take readings that
     nothing pays for."""
     number = new_id()
@@ -271,9 +257,9 @@ def _object(number: str, title: str, owner: str, institution: str) -> Object:
     return Object(kind="stream", id=number, name=title, owner=owner, institution=institution, population=population)
 
 
-def declared_of(row: HeldStream) -> StreamOpening:
+def declared_of(row: HeldStream) -> Declared:
     """What was declared of it."""
-    found: StreamOpening = _STORED.made(row.declared)
+    found: Declared = _STORED.made(row.declared)
     return found
 
 

@@ -13,7 +13,7 @@ from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.services.streams.opening import (
-    StreamOpening,
+    Declared,
     add_device,
     close_stream,
     declared_of,
@@ -112,7 +112,7 @@ def pages() -> APIRouter:
     return routes.router
 
 
-def _declared(typed: dict[str, Any], form: Form) -> StreamOpening:
+def _declared(typed: dict[str, Any], form: Form) -> Declared:
     told: dict[str, Any] = {name: typed[name] for name in _TEXTS}
     for name in _NUMBERS:
         if not (typed[name].isascii() and typed[name].isdigit() and len(typed[name]) < 10):
@@ -130,7 +130,7 @@ def _declared(typed: dict[str, Any], form: Form) -> StreamOpening:
             why = "another column has the same name"
             raise InvalidParameter(f"The column {name!r} is invalid", why=why, instead="another name")
         columns[name] = _column(name, kind, [each.strip() for each in re.split("[,，\n]", values) if each.strip()])
-    return StreamOpening(**told, columns=columns, shown=form.flag("shown"), late="next" if form.flag("next") else "drop")
+    return Declared(**told, columns=columns, shown=form.flag("shown"), late="next" if form.flag("next") else "drop")
 
 
 def _column(name: str, kind: str, values: list[str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from cloister.hub.database import of_each
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamStep
 from cloister.hub.services.streams.intake import waiting_of
-from cloister.hub.services.streams.opening import PERSONS, StreamOpening, declared_of, watching
+from cloister.hub.services.streams.opening import PERSONS, Declared, declared_of, watching
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -50,7 +50,7 @@ def release_due(hub: Hub) -> int:
         return released
 
 
-def _release(hub: Hub, number: str, declared: StreamOpening, taken: int, owner: str) -> int:
+def _release(hub: Hub, number: str, declared: Declared, taken: int, owner: str) -> int:
     with watching(hub, number, declared, who=owner) as watch:
         watch.open()
         begun = taken

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
@@ -67,7 +67,7 @@ def pages() -> APIRouter:
 
 
 def _asked(form: Form, population: str) -> NewMaskedDataSet:
-    texts = {each: form.text(each) for each in ("upload", "name", "title", "about", "reason", "holder", "key")}
+    texts: dict[str, Any] = {each: form.text(each) for each in ("upload", "name", "title", "about", "reason", "holder", "key")}
     return NewMaskedDataSet.model_construct(**texts, population=population, listed=form.flag("listed"))
 
 
