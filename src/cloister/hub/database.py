@@ -25,7 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
-from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, String, create_engine, event, select, text
+from sqlalchemy import JSON, ColumnElement, Connection, DateTime, Engine, MetaData, String, create_engine, event, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import DeclarativeBase, ORMExecuteState, Session, sessionmaker
@@ -161,6 +161,12 @@ def readable(rows: Iterable[T], *, but: str = "") -> list[T]:
     """The rows that can be read: a list goes on without others, which `cloister hub check` names. `but`: a column whose reader
     knows what to do where it can't be read."""
     return [row for row in rows if not any(type(value) is Damaged for name, value in vars(row).items() if name != but)]
+
+
+def older_than(last: Any) -> ColumnElement[bool]:
+    """The condition on rows of its kind that come after a row, the newest first."""
+    kind = type(last)
+    return (kind.created < last.created) | ((kind.created == last.created) & (kind.id < last.id))  # type: ignore[no-any-return]
 
 
 def of_each(rows: Iterable[T], tell: Callable[[T], V], *, partly: bool = False) -> list[V]:

@@ -13,12 +13,15 @@ from fastapi import FastAPI, Query
 from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, iter_route_contexts
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetPydanticSchema
+from pydantic_core import core_schema
 
 from cloister.hub.caller import somebody
 from cloister.hub.decisions.policy.actions import NOBODY, actions
+from cloister.hub.decisions.policy.strict import guarantee_text
 from cloister.hub.guard import action_of
 from cloister.printable import is_printable
+from cloister.privacy import Guarantee
 
 STATUSES = {
     400: "The request is invalid",
@@ -73,8 +76,15 @@ def _readable(text: str) -> str:
     return text
 
 
+_TOLD = core_schema.any_schema(
+    serialization=core_schema.plain_serializer_function_ser_schema(
+        guarantee_text, return_schema=core_schema.dict_schema(core_schema.str_schema(), core_schema.str_schema())
+    )
+)
 READABLE = AfterValidator(_readable)
 """Of a text: refuses characters that nobody sees."""
+Told = Annotated[Guarantee, GetPydanticSchema(lambda *_: _TOLD)]
+"""A promise as a client reads it: its numbers as exact texts, by name."""
 Limit = Annotated[int, Query(ge=1, le=200)]
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -78,3 +78,11 @@ def problem_of(error: errors.CloisterError) -> Problem:
     """
     status, code = next(((status, code) for kind, status, code in _STATUS if isinstance(error, kind)), (400, "refused"))
     return Problem(status=status, code=code, title=error.what, why=error.why, instead=error.instead, rule=error.rule)
+
+
+def beside_form(error: errors.CloisterError) -> Problem:
+    """The same, for the page that shows what was sent once more; what is denied or missing has a page of its own."""
+    problem = problem_of(error)
+    if problem.status in (403, 404):
+        raise error
+    return problem

@@ -22,7 +22,6 @@ from cloister.hub.releases.shapes import (
     ReleaseLine,
     Releases,
     Renamed,
-    ShareLine,
     Shares,
     Sharing,
     TableAnswered,
@@ -212,8 +211,7 @@ def _sharing(routes: Routes) -> None:
 
 def _shares(hub: Hub, caller: Caller, row: StoredRelease) -> Shares:
     with hub.database.reading() as db:
-        found = shares_of(hub, db, caller, row)
-        return Shares(shares=[ShareLine.model_validate(each, from_attributes=True) for each in found])
+        return Shares(shares=shares_of(hub, db, caller, row))
 
 
 def _one(wanted: Sharing) -> None:

@@ -21,7 +21,7 @@ from cloister.hub.releases.kinds import AgainstRows, ReleaseKind
 from cloister.hub.releases.reading import seen_release
 from cloister.hub.service import JobType, Progress
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import Terms, Words
+from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.owner_view import make_view, seen_view
@@ -76,11 +76,9 @@ class _Comparing(OrderedWork[Comparing, ReadyTable[Comparing]]):
     def ready(self, *given: Any, **how: Any) -> ReadyTable[Comparing]:
         hub, db, caller, order = given
         seen_release(hub, db, caller, order.release, kind=self.release.name)
-        terms = Terms(action=self.against.action, purpose=order.purpose)
-        how |= {"table": order.table, "columns": order.columns, "terms": terms, "words": self.words, "spend": Fraction(1)}
-        found: ReadyTable[Comparing] = ready_table(
-            *given, **how, charge=lambda _, __, budget: zero_of(spend_of(1, budget).whole())
-        )
+        how |= {"columns": order.columns, "spend": Fraction(1), "action": self.against.action}
+        how["charge"] = lambda _, __, budget: zero_of(spend_of(1, budget).whole())
+        found: ReadyTable[Comparing] = ready_table(self, *given, **how)
         if found.which.owner != caller.id:
             raise AccessDenied(self.words.denied, why="it reads the rows, which only the owner of the data set may", instead="")
         return found

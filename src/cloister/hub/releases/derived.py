@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import defer
 
 from cloister.errors import InvalidParameter
-from cloister.hub.database import of_each
+from cloister.hub.database import of_each, older_than
 from cloister.hub.decisions.checking import allowed, allowed_together, context_of, refusal_of
 from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
 from cloister.hub.decisions.policy import Decision, Object, Policy, Source
@@ -82,18 +82,12 @@ def newest_open(
     ordered = listed.where(wanted).order_by(*newest).limit(limit)
     found: list[StoredRelease] = []
     while True:
-        rows = list(db.scalars(ordered if last is None else ordered.where(_older(last))))
+        rows = list(db.scalars(ordered if last is None else ordered.where(older_than(last))))
         seen = of_each(rows, lambda row: (row, shown(row) and decided(hub, db, caller, row, "release.see").allowed))
         found += [row for row, open_to_them in seen if open_to_them]
         if len(rows) < limit or len(found) >= limit:
             return found[:limit]
         last = rows[-1]
-
-
-def _older(last: StoredRelease) -> ColumnElement[bool]:
-    """The condition on rows that stand behind one in a list."""
-    same = (StoredRelease.created == last.created) & (StoredRelease.id < last.id)
-    return or_(StoredRelease.created < last.created, same)
 
 
 def _by_sources(

@@ -17,7 +17,7 @@ from cloister.hub.decisions.policy import Object, Policy, actions
 from cloister.hub.decisions.policy.shares import PUBLISH
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
-from cloister.hub.problems import Problem, problem_of
+from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.records.access import Project
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import policy_in
@@ -234,9 +234,7 @@ def _page_of(hub: Hub, row: Any) -> str:
 
 def _back(request: Request, hub: Hub, caller: Caller, number: str, error: CloisterError) -> Response:
     """To the page of the release, which says what was wrong."""
-    problem = problem_of(error)
-    if problem.status in (403, 404):
-        raise error
+    problem = beside_form(error)
     with hub.database.reading() as db:
         where = _page_of(hub, own_release(hub, db, caller, number, "release.see"))
     title, why = (voiced(request_language(request), "releases/release.html", each) for each in (problem.title, problem.why))

@@ -6,8 +6,7 @@ Nobody is looked up: a share is with an address, whoever has it here, so that no
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, select
@@ -24,6 +23,7 @@ from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRele
 from cloister.hub.releases.derived import decided
 from cloister.hub.releases.kinds import kind_of
 from cloister.hub.releases.reading import left_projects
+from cloister.hub.releases.shapes import ShareLine
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -32,20 +32,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 _MOST = 200
-
-
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """With whom a release is shared: the address of a person, or a project by id and title."""
-
-    email: str
-    project: str
-    title: str
-    shared: datetime
-    asleep: str = ""
-    """Why nobody sees it by this share now; empty where they do."""
-    rule: str = ""
-    """Which rule says so."""
 
 
 def share_release(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
@@ -80,7 +66,7 @@ def withdraw(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str
         _told(hub, db, caller, "release.withdraw", row, person=address)
 
 
-def shares_of(hub: Hub, db: Db, caller: Caller, row: StoredRelease, _: Callable[[str], str] = str) -> list[Share]:
+def shares_of(hub: Hub, db: Db, caller: Caller, row: StoredRelease, _: Callable[[str], str] = str) -> list[ShareLine]:
     """Everybody to whom a release was shown, the first first; and of each share why it sleeps, where its giver, who asks, could
     not give it now.
     """
@@ -94,10 +80,10 @@ def shares_of(hub: Hub, db: Db, caller: Caller, row: StoredRelease, _: Callable[
         .join(Project, Project.id == ProjectShare.project)
         .where(ProjectShare.release == row.id)
     )
-    found = [Share(email=each.email, project="", title="", shared=each.shared, asleep=asleep, rule=rule) for each in people]
+    found = [ShareLine(email=each.email, project="", title="", shared=each.shared, asleep=asleep, rule=rule) for each in people]
     for each, title in projects:
         told = (left, "project") if each.project in gone else (asleep, rule)
-        found.append(Share(email="", project=each.project, title=title, shared=each.shared, asleep=told[0], rule=told[1]))
+        found.append(ShareLine(email="", project=each.project, title=title, shared=each.shared, asleep=told[0], rule=told[1]))
     return sorted(found, key=lambda each: (each.shared, each.email, each.project))
 
 

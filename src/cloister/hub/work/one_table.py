@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
 from cloister.hub.decisions.facts import Facts, data_set_object, facts_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import DataSet
+    from cloister.hub.work.orders import OrderedWork
     from cloister.query import Session
     from cloister.session import Spending
 
@@ -130,36 +131,39 @@ def _public_columns(session: Session, name: str, invalid: str) -> tuple[str, ...
 
 
 def ready_table(
+    work: OrderedWork[Any, Any],
     hub: Hub,
     db: Db,
     caller: Caller,
     order: Wanted,
     *,
-    table: str,
     columns: tuple[str, ...],
-    terms: Terms,
-    words: Words,
-    spend: Spending,
     charge: Charge,
+    method: str = "",
+    action: str = "",
+    spend: Spending | None = None,
     progress: Callable[[str], None] | None = None,
     paid: Mapping[str, Guarantee] | None = None,
     beside: Iterable[str] = (),
     unit: bool = False,
 ) -> ReadyTable[Wanted]:
-    """The session that may work on those columns, or the refusal. Nothing is spent and no row is read. `paid`: what was charged
-    for it already, by population, of attempts that were killed. `beside`: public data sets that it reads whole. `unit`: it reads
-    the column that says whose a row is, too."""
-    facts = facts_of(hub, db)
-    which = _named(hub, caller, facts, table)
+    """The session that may do an order's work on those columns of its table, or the refusal. Nothing is spent and no row is read.
+    `method`: by which rules know it. `action`, `spend`: where the order names it otherwise. `paid`: what was charged for it
+    already, by population, of attempts that were killed. `beside`: public data sets that it reads whole. `unit`: it reads the
+    column that says whose a row is, too."""
+    facts, wanted = facts_of(hub, db), cast("Any", order)
+    which, spend = _named(hub, caller, facts, wanted.table), wanted.spend if spend is None else spend
+    named = {each: getattr(order, each) for each in ("purpose", "project", "algorithm")}
+    terms = Terms(action=action or work.action, method=method, **named)
     public = {name: _named(hub, caller, facts, name) for name in beside}
-    work = _OneTable(hub, which, columns, terms, words, spend, charge, (paid or {}).get(which.population), public, unit)
-    found = authorise(hub, db, facts, caller, work, {which.name: which, **public}, progress=progress)
+    one = _OneTable(hub, which, columns, terms, work.words, spend, charge, (paid or {}).get(which.population), public, unit)
+    found = authorise(hub, db, facts, caller, one, {which.name: which, **public}, progress=progress)
     with found.held.pinned():
-        declared, cost = found.session.tables[which.name], work.charge(found.session)
+        declared, cost = found.session.tables[which.name], one.charge(found.session)
         asked = cost if amount_of(cost) > 0 else None
-        check_max_delta(hub.settings.max_delta, words.name, asked, hub.ledger.spent(which.population))
+        check_max_delta(hub.settings.max_delta, work.words.name, asked, hub.ledger.spent(which.population))
         assert isinstance(declared, PrivateTable)
-        return ReadyTable(**vars(found), order=order, table=declared, cost=work.cost(), charge=cost)
+        return ReadyTable(**vars(found), order=order, table=declared, cost=one.cost(), charge=cost)
 
 
 @dataclass(frozen=True, kw_only=True)

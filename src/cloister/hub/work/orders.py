@@ -53,6 +53,10 @@ class Order(Protocol):
     """What somebody wants: plain data, which a job keeps."""
 
     @property
+    def table(self) -> str:
+        """The data set that it is about."""
+
+    @property
     def purpose(self) -> str:
         """What for."""
 
@@ -143,9 +147,9 @@ class OrderedWork(ABC, Generic[Wanted, Found]):
         told = {name: dict(each) if isinstance(each, Mapping) else each for name, each in self.stored.told(order).items()}
         return told, {name: told.pop(name) for name in self.secret}
 
-    @abstractmethod
     def about(self, order: Wanted) -> dict[str, Any]:
         """What a refusal says of it in the audit log."""
+        return {"table": order.table[:200], **{name: getattr(order, name) for name in self.audited}}
 
     @abstractmethod
     def ready(

@@ -19,7 +19,7 @@ from cloister.hub.service import Link, Service
 from cloister.hub.spreadsheets import safe
 from cloister.hub.web.languages import N_
 from cloister.hub.work.attempts import AttemptSession
-from cloister.hub.work.authorise import Terms, Words
+from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked, order_api, order_pages
 from cloister.hub.work.orders import OrderedWork, Product, job_of
@@ -102,18 +102,13 @@ class _Tallying(OrderedWork[Wanted, ReadyTable[Wanted]]):
         withheld=N_("The tally was not released"),
     )
 
-    def about(self, order: Wanted) -> dict[str, Any]:
-        return {"table": order.table[:200]}
-
     def ready(self, *given: Any, **how: Any) -> ReadyTable[Wanted]:
         order: Wanted = given[3]
 
         def charge(session: Session, _: PrivateTable, budget: Guarantee) -> Guarantee:
             return session.explain(order.question, order.spend).cost
 
-        terms = Terms(action=self.action, purpose=order.purpose, project=order.project)
-        how |= {"table": order.table, "columns": (order.column,), "terms": terms, "words": self.words}
-        return ready_table(*given, **how, spend=order.spend, charge=charge)
+        return ready_table(self, *given, **how, columns=(order.column,), charge=charge)
 
     def rehearse(self, found: ReadyTable[Wanted]) -> None:
         if not isinstance(found.table.column(found.order.column), Category | Boolean):

@@ -13,14 +13,9 @@ from cloister.hub.platform.access import requests
 from cloister.hub.platform.access.api_models import (
     AccessGiven,
     AccessWish,
-    DecisionOut,
-    GrantOut,
     Items,
-    MessageOut,
     NewGrant,
     Refusing,
-    RequestOut,
-    RuleOut,
     Saying,
     paged,
 )
@@ -29,7 +24,17 @@ from cloister.hub.platform.access.names import names_in, person_called
 from cloister.hub.platform.access.parts import SEEN
 from cloister.hub.platform.access.requests import say, thread
 from cloister.hub.platform.access.rules import end_rule, every_rule, make_rule
-from cloister.hub.platform.access.views import grant_views, preview, request_views, rule_views
+from cloister.hub.platform.access.views import (
+    DecisionOut,
+    GrantOut,
+    MessageOut,
+    RequestOut,
+    RuleOut,
+    grant_views,
+    preview,
+    request_views,
+    rule_views,
+)
 from cloister.hub.records.access import Grant
 from cloister.hub.web.routing import After, Number, Routes
 
@@ -52,19 +57,19 @@ def add(routes: Routes) -> None:
     def listed(hub: HubDep, caller: PersonDep, data_set: _Name, after: After = "", limit: Limit = 50) -> Items[GrantOut]:
         with hub.database.reading() as db:
             row, _which = own_data_set(hub, db, caller, data_set)
-            found = [GrantOut.of(view) for view in grant_views(hub, db, grants_on(db, "data-set", row.id))]
+            found = grant_views(hub, db, grants_on(db, "data-set", row.id))
         return paged(found, after, limit)
 
     @routes.post("/grants", "dataset.grant", "Create a grant on a data set of yours", "The grant", status_code=201)
     def make(hub: HubDep, caller: PersonDep, body: NewGrant) -> GrantOut:
         number = grant(hub, caller, data_set=body.data_set, role=body.role, members=body.members, rules=body.rules)
         with hub.database.reading() as db:
-            return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, number)])[0])
+            return grant_views(hub, db, [db.get_one(Grant, number)])[0]
 
     @routes.delete("/grants/{number}", "dataset.revoke", "Revoke a grant", "The revoked grant")
     def revoke(hub: HubDep, caller: PersonDep, number: Number) -> GrantOut:
         with hub.database.begin() as db:
-            return GrantOut.of(grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0])
+            return grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0]
 
     @routes.get(
         "/grants/preview",
@@ -84,25 +89,24 @@ def add(routes: Routes) -> None:
         with hub.database.reading() as db:
             _row, which = own_data_set(hub, db, caller, data_set)
             found = person_called(db, which, person)
-            foreseen = preview(hub, db, found, which, purpose=purpose, address=address, method=method)
-        return Items(items=[DecisionOut.of(each) for each in foreseen])
+            return Items(items=preview(hub, db, found, which, purpose=purpose, address=address, method=method))
 
     @routes.get("/policy/rules", "policy.see", "List the institution's rules", "The rules, ended ones too")
     def rules(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[RuleOut]:
         with hub.database.reading() as db:
-            found = [RuleOut.of(view) for view in rule_views(db, every_rule(db))]
+            found = rule_views(db, every_rule(db))
         return paged(found, after, limit)
 
     @routes.post("/policy/rules", "policy.write", "Create a rule", "The rule", status_code=201)
     def write(hub: HubDep, caller: PersonDep, body: Annotated[dict[str, Any], Body(examples=_RULES)]) -> RuleOut:
         """The body is the rule in its JSON form; what is not known there is refused."""
         with hub.database.begin() as db:
-            return RuleOut.of(rule_views(db, [make_rule(hub, db, caller, body)])[0])
+            return rule_views(db, [make_rule(hub, db, caller, body)])[0]
 
     @routes.delete("/policy/rules/{number}", "policy.write", "End a rule", "The ended rule")
     def end(hub: HubDep, caller: PersonDep, number: Number) -> RuleOut:
         with hub.database.begin() as db:
-            return RuleOut.of(rule_views(db, [end_rule(hub, db, caller, number)])[0])
+            return rule_views(db, [end_rule(hub, db, caller, number)])[0]
 
     _requests(routes)
 
@@ -118,7 +122,7 @@ def _requests(routes: Routes) -> None:
     ) -> Items[RequestOut]:
         with hub.database.reading() as db:
             rows = requests.to_decide(db, caller) if to_decide else requests.mine(db, caller)
-            found = [RequestOut.of(view) for view in request_views(hub, db, rows)]
+            found = request_views(hub, db, rows)
         return paged(found, after, limit)
 
     @routes.post("/access-requests", "access.ask", "Request access to a data set", "The request", status_code=201)
@@ -181,4 +185,4 @@ def _shown(hub: Hub, db: Session, caller: Caller, number: str) -> RequestOut:
     said = thread(db, row.id)
     names = names_in(db, people=[each.person for each in said])
     messages = [MessageOut(who=names.person(each.person), text=each.text, created=each.created) for each in said]
-    return RequestOut.of(request_views(hub, db, [row])[0], messages)
+    return request_views(hub, db, [row])[0].model_copy(update={"messages": messages})

@@ -8,10 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field
 
-from cloister.hub.description import READABLE, Taken, example, read_of
-from cloister.hub.platform.access.sentences import GrantSentence as Sentence
-from cloister.hub.platform.access.views import Foreseen, GrantView, RequestView, RuleView
-from cloister.hub.records.access import Algorithm
+from cloister.hub.description import READABLE, Taken, example
 
 Name = Annotated[str, Field(min_length=1, max_length=63), READABLE]
 Title = Annotated[str, Field(min_length=1, max_length=200), READABLE]
@@ -63,55 +60,6 @@ class NewGrant(Taken):
     rules: Rules
 
 
-class GrantOut(BaseModel):
-    """A grant, with its sentences."""
-
-    id: str
-    role: str
-    who: str
-    says: list[str]
-    state: str
-    granted_by: str
-    created: datetime
-    grant: dict[str, Any]
-
-    @classmethod
-    def of(cls, view: GrantView) -> GrantOut:
-        """From what pages show."""
-        return read_of(cls, view, says=_says(view.lines), granted_by=view.by, grant=view.text)
-
-
-class DecisionOut(BaseModel):
-    """What somebody may do, and by which rule."""
-
-    action: str
-    allowed: bool
-    rule: str
-    reason: str
-    words: str
-
-    @classmethod
-    def of(cls, found: Foreseen) -> DecisionOut:
-        """From a decision."""
-        return read_of(cls, found.decision, words=found.words)
-
-
-class RuleOut(BaseModel):
-    """A rule of the institution."""
-
-    id: str
-    title: str
-    says: list[str]
-    created: datetime
-    ended: datetime | None
-    rule: dict[str, Any]
-
-    @classmethod
-    def of(cls, view: RuleView) -> RuleOut:
-        """From what pages show."""
-        return read_of(cls, view, says=_says(view.lines), rule=view.text)
-
-
 class AccessWish(Taken):
     """A request for access."""
 
@@ -150,34 +98,6 @@ class Saying(Taken):
     model_config = example(text="Which columns do you need?")
 
     text: Annotated[Text, Field(min_length=1)]
-
-
-class MessageOut(BaseModel):
-    """What somebody said."""
-
-    who: str
-    text: str
-    created: datetime
-
-
-class RequestOut(BaseModel):
-    """A request for access."""
-
-    id: str
-    data_set: str
-    who: str
-    project: str
-    purpose: str
-    says: list[str]
-    state: str
-    created: datetime
-    decided: datetime | None
-    messages: list[MessageOut] = []
-
-    @classmethod
-    def of(cls, view: RequestView, messages: list[MessageOut] | None = None) -> RequestOut:
-        """From what pages show."""
-        return read_of(cls, view, says=_says(view.lines), messages=messages or [])
 
 
 class NewProject(Taken):
@@ -252,12 +172,3 @@ class AlgorithmOut(BaseModel):
     settings: dict[str, Any]
     created: datetime
     withdrawn: datetime | None
-
-    @classmethod
-    def of(cls, row: Algorithm) -> AlgorithmOut:
-        """From the database's row."""
-        return cls.model_validate(row, from_attributes=True)
-
-
-def _says(lines: list[Sentence]) -> list[str]:
-    return [f"{line.name}: {line.text or (line.moment.isoformat() if line.moment else '')}" for line in lines]

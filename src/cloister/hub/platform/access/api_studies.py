@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Body, Path
@@ -14,7 +15,6 @@ from cloister.hub.platform.access import algorithms, projects
 from cloister.hub.platform.access.api_models import (
     AlgorithmOut,
     AskDataSet,
-    GrantOut,
     Items,
     Joining,
     NewAlgorithm,
@@ -25,7 +25,7 @@ from cloister.hub.platform.access.api_models import (
 from cloister.hub.platform.access.granting import grant_in, own_algorithm, revoke_in
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name
-from cloister.hub.platform.access.views import grant_views
+from cloister.hub.platform.access.views import GrantOut, grant_views
 from cloister.hub.records.access import Grant
 from cloister.hub.web.routing import After, Number, Routes
 
@@ -151,7 +151,7 @@ def _algorithms(routes: Routes) -> None:
     @routes.get("/algorithms", "algorithm.see", "List algorithms", "The algorithms that you may see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[AlgorithmOut]:
         with hub.database.reading() as db:
-            found = of_each(algorithms.algorithms_of(hub, db, caller), AlgorithmOut.of)
+            found = of_each(algorithms.algorithms_of(hub, db, caller), partial(read_of, AlgorithmOut))
         return paged(found, after, limit)
 
     @routes.post("/algorithms", "algorithm.register", "Register an algorithm", "The algorithm", status_code=201)
@@ -169,12 +169,12 @@ def _algorithms(routes: Routes) -> None:
                 about=body.about,
                 version_of=body.version_of,
             )
-            return AlgorithmOut.of(row)
+            return read_of(AlgorithmOut, row)
 
     @routes.delete("/algorithms/{name}", "algorithm.manage", "Withdraw an algorithm", "The withdrawn algorithm")
     def withdraw(hub: HubDep, caller: PersonDep, name: Name) -> AlgorithmOut:
         with hub.database.begin() as db:
-            return AlgorithmOut.of(algorithms.withdraw_algorithm(hub, db, caller, name))
+            return read_of(AlgorithmOut, algorithms.withdraw_algorithm(hub, db, caller, name))
 
     @routes.post("/algorithms/{name}/grants", "algorithm.manage", "Create a grant on an algorithm", "The grant", status_code=201)
     def grant(hub: HubDep, caller: PersonDep, name: Name, body: Annotated[dict[str, Any], Body(examples=_RUNNERS)]) -> GrantOut:
@@ -183,7 +183,7 @@ def _algorithms(routes: Routes) -> None:
             _row, which = own_algorithm(hub, db, caller, name)
             made = grant_in(hub, db, caller, which, body)
             db.flush()
-            return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, made.id)])[0])
+            return grant_views(hub, db, [db.get_one(Grant, made.id)])[0]
 
     @routes.delete(
         "/algorithms/{name}/grants/{number}", "algorithm.manage", "Revoke a grant on an algorithm", "The revoked grant"
@@ -191,7 +191,7 @@ def _algorithms(routes: Routes) -> None:
     def revoke(hub: HubDep, caller: PersonDep, name: Name, number: Number) -> GrantOut:
         with hub.database.begin() as db:
             own_algorithm(hub, db, caller, name)
-            return GrantOut.of(grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0])
+            return grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0]
 
 
 def _shown(db: Session, caller: Caller, row: Project) -> ProjectOut:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Path
 
 from cloister.errors import CloisterError
-from cloister.hub.problems import problem_of
+from cloister.hub.problems import beside_form
 from cloister.hub.web.flashes import go
 from cloister.hub.web.render import render
 
@@ -38,8 +38,6 @@ def done(
         with hub.database.begin() as db:
             act(db)
     except CloisterError as error:
-        problem = problem_of(error)
-        if problem.status in (403, 404):
-            raise
+        problem = beside_form(error)
         return render(request, template, **values() | {"problem": problem})
     return go(request, path, said)

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import BaseModel, Field, PlainSerializer
 from sqlalchemy import select
 
 from cloister.hub.database import Database, damaged_rows, sqlite_address
@@ -34,6 +35,7 @@ from cloister.hub.decisions.policy import (
     words,
 )
 from cloister.hub.decisions.policy.actions import ANYBODY
+from cloister.hub.description import read_of
 from cloister.hub.platform.access.drafts import grantable
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.requests import state_of
@@ -53,53 +55,64 @@ if TYPE_CHECKING:
 Gettext = Callable[[str], str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class GrantView:
-    """A grant as people read it."""
+def _told(lines: list[GrantSentence]) -> list[str]:
+    return [f"{line.name}: {line.text or (line.moment.isoformat() if line.moment else '')}" for line in lines]
+
+
+Says = Annotated[list[GrantSentence], PlainSerializer(_told)]
+"""Conditions as a page shows them; programs are told each as a text."""
+
+
+class GrantOut(BaseModel):
+    """A grant, with its sentences."""
 
     id: str
     role: str
     who: str
-    lines: list[GrantSentence]
+    says: Says
     state: str
-    by: str
+    granted_by: str
     created: datetime
-    facts: GrantFacts
-    text: dict[str, object]
-    """Its JSON form."""
-    no_account: tuple[str, ...] = ()
+    grant: dict[str, Any]
+    no_account: Annotated[tuple[str, ...], Field(exclude=True)] = ()
     """Addresses that it names and nobody has here, while it holds; looked up only for someone who may see who uses the hub."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequestView:
-    """A request as people read it."""
+class MessageOut(BaseModel):
+    """What somebody said."""
+
+    who: str
+    text: str
+    created: datetime
+
+
+class RequestOut(BaseModel):
+    """A request for access."""
 
     id: str
     data_set: str
     who: str
-    email: str
-    institution: str
+    institution: Annotated[str, Field(exclude=True)]
     project: str
     purpose: str
-    lines: list[GrantSentence]
+    says: Says
     state: str
     created: datetime
     decided: datetime | None
-    decided_by: str
+    decided_by: Annotated[str, Field(exclude=True)]
+    messages: list[MessageOut] = []
 
 
-@dataclass(frozen=True, kw_only=True)
-class RuleView:
-    """A rule of the institution as people read it."""
+class RuleOut(BaseModel):
+    """A rule of the institution."""
 
     id: str
     title: str
-    lines: list[GrantSentence]
-    by: str
+    says: Says
+    by: Annotated[str, Field(exclude=True)]
     created: datetime
     ended: datetime | None
-    text: dict[str, object]
+    rule: dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,23 +134,22 @@ class UnreadableView:
     why: str
 
 
-def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str, *, accounts: bool = False) -> list[GrantView]:
+def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str, *, accounts: bool = False) -> list[GrantOut]:
     """Grants with their sentences, in the order given; with `accounts`, which of their addresses nobody has."""
     found = [(row, *grant_in_row(row)) for row in rows]
     named = {each for _row, facts, _unread in found for each in facts.members.people or () if "@" in each} if accounts else set()
     nobody = named - set(db.scalars(select(Person.email).where(Person.email.in_(named)))) if named else frozenset[str]()
     names = replace(names_in(db, (facts for _row, facts, _unread in found)), zone=hub.settings.zone)
     return [
-        GrantView(
+        GrantOut(
             id=row.id,
             role=row.role,
             who=members_text(facts.members, names, _) if unread is None else _("no one"),
-            lines=grant_lines(facts, names, _) if unread is None else [_not_read(unread, _)],
+            says=grant_lines(facts, names, _) if unread is None else [_not_read(unread, _)],
             state=state,
-            by=names.person(row.granted_by),
+            granted_by=names.person(row.granted_by),
             created=row.created,
-            facts=facts,
-            text=facts.to_dict(),
+            grant=facts.to_dict(),
             no_account=tuple(sorted(nobody & (facts.members.people or frozenset()))) if state in ("active", "waiting") else (),
         )
         for row, facts, unread in found
@@ -145,7 +157,7 @@ def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str, 
     ]
 
 
-def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gettext = str) -> list[RequestView]:
+def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gettext = str) -> list[RequestOut]:
     """Requests with what they ask for, in the order given."""
     listed = list(rows)
     found = names_in(db, people=[each for row in listed for each in (row.person, row.decided_by)])
@@ -154,15 +166,14 @@ def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gette
     places = _institutions(db, askers)
     wanted = {row.id: wanted_in_row(row) for row in listed}
     return [
-        RequestView(
+        RequestOut(
             id=row.id,
             data_set=names.object(row.data_set),
             who=names.person(row.person),
-            email=names.emails.get(row.person, ""),
             institution=places.get(row.person, ""),
             project=names.project(row.project) if row.project else "",
             purpose=row.purpose,
-            lines=[_not_read(unread, _)] if (unread := wanted[row.id][1]) else grant_lines(wanted[row.id][0], names, _),
+            says=[_not_read(unread, _)] if (unread := wanted[row.id][1]) else grant_lines(wanted[row.id][0], names, _),
             state=state_of(hub, row),
             created=row.created,
             decided=row.decided,
@@ -172,19 +183,19 @@ def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gette
     ]
 
 
-def rule_views(db: Session, rows: Iterable[InstitutionRule], _: Gettext = str) -> list[RuleView]:
+def rule_views(db: Session, rows: Iterable[InstitutionRule], _: Gettext = str) -> list[RuleOut]:
     """Rules with their sentences, in the order given."""
     listed = list(rows)
     names = names_in(db, people=[row.made_by for row in listed])
     return [
-        RuleView(
+        RuleOut(
             id=row.id,
             title=row.title,
-            lines=[*([_not_read(unread, _)] if unread else []), *rule_lines(rule, names, _)],
+            says=[*([_not_read(unread, _)] if unread else []), *rule_lines(rule, names, _)],
             by=names.person(row.made_by),
             created=row.created,
             ended=row.ended,
-            text=row.rule if isinstance(row.rule, dict) else {},
+            rule=row.rule if isinstance(row.rule, dict) else {},
         )
         for row in listed
         for rule, unread in [rule_in_row(row)]
@@ -352,15 +363,17 @@ def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
         database.close()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Foreseen:
-    """One action: whether it is allowed, and why."""
+class DecisionOut(BaseModel):
+    """What somebody may do, and by which rule."""
 
     action: str
-    title: str
+    title: Annotated[str, Field(exclude=True)]
+    allowed: bool
+    rule: str
+    reason: str
     words: str
-    ask: str
-    decision: Decision
+    ask: Annotated[str, Field(exclude=True)]
+    narrowed: Annotated[Any, Field(exclude=True)]
 
 
 def preview(
@@ -373,7 +386,7 @@ def preview(
     address: str = "",
     method: str = "",
     gettext: Callable[[str], str] = str,
-) -> list[Foreseen]:
+) -> list[DecisionOut]:
     """The decision on every action that can be granted on an object, were this person to do it now: the policy answers, not a
     reading of it, by the same function on the same facts, in a context that the owner imagines. Their second factor counts as
     given where they have one.
@@ -388,5 +401,5 @@ def preview(
     for name, title in grantable(which.kind):
         decision = allowed(hub, db, caller, name, which, context)
         told, asked = words(decision, gettext), whom(decision.ask, gettext)
-        found.append(Foreseen(action=name, title=gettext(title), words=told, ask=asked, decision=decision))
+        found.append(read_of(DecisionOut, decision, action=name, title=gettext(title), words=told, ask=asked))
     return found

@@ -7,6 +7,7 @@ session's cookie and the token against forgery that /me tells.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Path, Query, Request
@@ -17,14 +18,16 @@ from cloister.hub.database import of_each
 from cloister.hub.description import Limit, Taken, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import links, people, sessions, tokens
-from cloister.hub.platform.accounts.people import Row
-from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.people import folded, person_by_id
 from cloister.hub.web.forms import token_of
 from cloister.hub.web.routing import After, Routes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlalchemy.orm import Session
+
+    from cloister.hub.records.accounts import Person
 
 
 Search = Annotated[str, Query(max_length=200)]
@@ -57,7 +60,7 @@ def _tokens(routes: Routes) -> None:
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Tokens:
         with hub.database.reading() as db:
             rows, more = tokens.page_of_tokens(db, caller, after=after, limit=limit)
-        return Tokens(items=of_each(rows, TokenOut.of), next=more or None)
+        return Tokens(items=of_each(rows, partial(read_of, TokenOut)), next=more or None)
 
     @routes.post(
         "/tokens", "token.manage", "Create an API token", "The API token; its secret is shown only here", status_code=201
@@ -65,26 +68,26 @@ def _tokens(routes: Routes) -> None:
     def make(hub: HubDep, caller: PersonDep, body: NewToken) -> TokenMade:
         with hub.database.begin() as db:
             row, secret = tokens.make_token(hub, db, caller, name=body.name, scopes=body.scopes, days=body.days)
-        return TokenMade(**TokenOut.of(row).model_dump(), token=secret)
+        return read_of(TokenMade, row, token=secret)
 
     @routes.get("/tokens/{token}", "token.manage", "Get one of your API tokens", "The API token, without its secret")
     def one(hub: HubDep, caller: PersonDep, token: Id) -> TokenOut:
         with hub.database.reading() as db:
-            return TokenOut.of(tokens.own_token(db, caller, token))
+            return read_of(TokenOut, tokens.own_token(db, caller, token))
 
     @routes.patch("/tokens/{token}", "token.manage", "Rename an API token", "The API token under its new name")
     def rename(hub: HubDep, caller: PersonDep, token: Id, body: Renaming) -> TokenOut:
         with hub.database.begin() as db:
             row = tokens.own_token(db, caller, token)
             tokens.rename(hub, db, caller, row, body.name)
-        return TokenOut.of(row)
+        return read_of(TokenOut, row)
 
     @routes.delete("/tokens/{token}", "token.manage", "Revoke an API token", "The revoked API token")
     def revoke(hub: HubDep, caller: PersonDep, token: Id) -> TokenOut:
         with hub.database.begin() as db:
             row = tokens.own_token(db, caller, token)
             tokens.revoke(hub, db, caller, row)
-        return TokenOut.of(row)
+        return read_of(TokenOut, row)
 
 
 def _people(routes: Routes) -> None:
@@ -93,7 +96,7 @@ def _people(routes: Routes) -> None:
     def everybody(hub: HubDep, search: Search = "", after: After = "", limit: Limit = 50) -> People:
         with hub.database.reading() as db:
             rows, more = people.page_of_people(db, search=search, after=after, limit=limit)
-        return People(items=[PersonOut.of(row) for row in rows], next=more or None)
+        return People(items=[_told(row.person, row.roles) for row in rows], next=more or None)
 
     @routes.post(
         "/people/invitations", "people.invite", "Invite a person", "The link to hand over, shown only here", status_code=201
@@ -139,7 +142,11 @@ def _people(routes: Routes) -> None:
 
 def _shown(db: Session, person: str) -> PersonOut:
     found = person_by_id(db, person)
-    return PersonOut.of(Row(person=found, roles=people.roles_of(db, found.id)))
+    return _told(found, people.roles_of(db, found.id))
+
+
+def _told(row: Person, roles: Iterable[str]) -> PersonOut:
+    return read_of(PersonOut, row, roles=list(roles), second_factor=row.totp is not None)
 
 
 Line = Annotated[str, Field(max_length=200)]
@@ -191,11 +198,6 @@ class TokenOut(BaseModel):
     revoked: datetime | None
     used: datetime | None
 
-    @classmethod
-    def of(cls, row: ApiToken) -> TokenOut:
-        """From the database's row."""
-        return cls.model_validate(row, from_attributes=True)
-
 
 class TokenMade(TokenOut):
     """A token, with its secret: the only time that it is shown."""
@@ -223,11 +225,6 @@ class PersonOut(BaseModel):
     blocked: bool
     second_factor: bool
     created: datetime
-
-    @classmethod
-    def of(cls, row: Row) -> PersonOut:
-        """From the database's row."""
-        return read_of(cls, row.person, roles=list(row.roles), second_factor=row.person.totp is not None)
 
 
 class People(BaseModel):

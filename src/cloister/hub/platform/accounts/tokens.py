@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.database import older_than
 from cloister.hub.decisions.callers import TOKEN_PREFIX, caller_again
 from cloister.hub.decisions.policy.actions import ANYBODY, NOBODY, Action, actions
 from cloister.hub.ids import digest, new_id, new_secret
@@ -109,9 +110,7 @@ def page_of_tokens(db: Session, caller: Caller, *, after: str = "", limit: int =
     """Some of the caller's tokens, the newest first, those after an id; and the id to go on after, empty at the end."""
     wanted = select(ApiToken).where(ApiToken.person == caller.id)
     if after:
-        mark = own_token(db, caller, after)
-        older = (ApiToken.created < mark.created) | ((ApiToken.created == mark.created) & (ApiToken.id < mark.id))
-        wanted = wanted.where(older)
+        wanted = wanted.where(older_than(own_token(db, caller, after)))
     rows = list(db.scalars(wanted.order_by(ApiToken.created.desc(), ApiToken.id.desc()).limit(limit + 1)))
     return rows[:limit], rows[limit - 1].id if len(rows) > limit else ""
 

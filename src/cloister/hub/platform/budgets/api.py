@@ -9,15 +9,14 @@ from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.decisions.policy.strict import guarantee_text
-from cloister.hub.description import READABLE, Limit, Taken, example, read_of
+from cloister.hub.description import READABLE, Limit, Taken, Told, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.budgets import acts
-from cloister.hub.platform.budgets.granted import GrantedShare, granted_shares
+from cloister.hub.platform.budgets.granted import granted_shares
 from cloister.hub.platform.budgets.pages import NAME
 from cloister.hub.platform.budgets.reading import (
-    Balance,
-    Share,
+    BalanceOut,
+    ShareOut,
     balance_of,
     balances,
     charges_of,
@@ -28,7 +27,6 @@ from cloister.hub.platform.budgets.reading import (
 )
 from cloister.hub.records.access import BudgetRequest
 from cloister.hub.web.routing import Number, Routes
-from cloister.ledger import Charge
 
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
 
@@ -41,7 +39,7 @@ def add(routes: Routes) -> None:
         with hub.database.reading() as db:
             found = [each for each in balances(hub, db, caller) if each.population > after]
         more = found[limit - 1].population if len(found) > limit else None
-        return Balances(items=[BalanceOut.of(each) for each in found[:limit]], next=more)
+        return Balances(items=[_frozen(each) for each in found[:limit]], next=more)
 
     @routes.get("/budgets/{population}", "budget.see", "Get a budget", "The budget with the shares that you may see")
     def one(hub: HubDep, caller: PersonDep, population: _Name) -> BalanceOut:
@@ -56,7 +54,7 @@ def add(routes: Routes) -> None:
             row, which = seen_population(hub, db, caller, population)
             only = None if balance_of(hub, db, caller, row, which).whole else purses_of(db, caller)
         found, more = charges_of(hub, row.name, only=only, after=after, limit=limit)
-        return Charges(items=[ChargeOut.of(each) for each in found], next=more or None)
+        return Charges(items=[read_of(ChargeOut, each) for each in found], next=more or None)
 
     @routes.post("/budgets/{population}/raise", "budget.raise", "Raise a budget", "The raised budget")
     def raise_(hub: HubDep, caller: PersonDep, population: _Name, body: Raising) -> BalanceOut:
@@ -97,7 +95,19 @@ def _balance(hub: HubDep, caller: PersonDep, population: str) -> BalanceOut:
         balance = balance_of(hub, db, caller, row, which)
         only = None if balance.whole else purses_of(db, caller)
         granted = granted_shares(hub, db, row.name, None if balance.whole else caller)
-    return BalanceOut.of(balance, shares_of(hub, row.name, only), granted)
+    return _frozen(balance.model_copy(update={"shares": shares_of(hub, row.name, only), "granted": granted}))
+
+
+def _frozen(balance: BalanceOut) -> BalanceOut:
+    """While the ledger charges nothing, nothing is left of any share."""
+    if not balance.frozen:
+        return balance
+
+    def spent(share: ShareOut) -> ShareOut:
+        return share.model_copy(update={"left": nothing_of(share.share)})
+
+    mine = None if balance.mine is None else spent(balance.mine)
+    return balance.model_copy(update={"mine": mine, "shares": [spent(each) for each in balance.shares]})
 
 
 def _asked(row: BudgetRequest) -> Asked:
@@ -166,71 +176,6 @@ class Requests(BaseModel):
     next: str | None
 
 
-class ShareOut(BaseModel):
-    """A share, and what is left of it."""
-
-    who: str
-    share: dict[str, str]
-    left: dict[str, str]
-
-    @classmethod
-    def of(cls, share: Share, *, frozen: bool = False) -> ShareOut:
-        """From the ledger's."""
-        left = nothing_of(share.share) if frozen else share.left
-        return cls(who=share.who, share=guarantee_text(share.share), left=guarantee_text(left))
-
-
-class GrantedOut(BaseModel):
-    """The share that a grant gives: what somebody may have drawn in all while it stands. It ends with the grant; what was drawn
-    stays counted."""
-
-    grant: str
-    data_set: str
-    role: str
-    who: str
-    share: dict[str, str]
-    drawn: dict[str, str] | None = Field(description="What was drawn in all; null: the grant names nobody, and each has so much.")
-    state: str = Field(description="active, waiting, expired, revoked; deleted, with its data set.")
-    ends: datetime | None = Field(description="When it ended, or will.")
-
-    @classmethod
-    def of(cls, share: GrantedShare) -> GrantedOut:
-        """From the grant and the ledger."""
-        drawn = None if share.drawn is None else guarantee_text(share.drawn)
-        return read_of(cls, share, share=guarantee_text(share.share), drawn=drawn)
-
-
-class BalanceOut(BaseModel):
-    """A population's budget."""
-
-    population: str
-    title: str
-    total: dict[str, str]
-    spent: dict[str, str]
-    remaining: dict[str, str]
-    frozen: bool = Field(default=False, description="The ledger charges nothing until it is restored: nothing is left to spend.")
-    unbounded: bool = Field(description="Something left without a guarantee: no number bounds what is known.")
-    mine: ShareOut | None = Field(description="Your own share, as its owner set it; null: none was set.")
-    shares: list[ShareOut] = Field(default_factory=list, description="Every share that you may see; only for one budget.")
-    granted: list[GrantedOut] = Field(
-        default_factory=list, description="Shares that come with grants, those that are over too; only for one budget."
-    )
-
-    @classmethod
-    def of(cls, balance: Balance, shares: list[Share] | None = None, granted: list[GrantedShare] | None = None) -> BalanceOut:
-        """From the ledger's."""
-        return read_of(
-            cls,
-            balance,
-            total=guarantee_text(balance.total),
-            spent=guarantee_text(balance.spent),
-            remaining=guarantee_text(balance.left),
-            mine=None if balance.mine is None else ShareOut.of(balance.mine, frozen=balance.frozen),
-            shares=[ShareOut.of(each, frozen=balance.frozen) for each in shares or []],
-            granted=[GrantedOut.of(each) for each in granted or []],
-        )
-
-
 class Balances(BaseModel):
     """Some budgets; `next` is the `after` of the page that follows."""
 
@@ -245,14 +190,9 @@ class ChargeOut(BaseModel):
     who: str
     what: str
     when: datetime
-    cost: dict[str, str] | None
+    cost: Told | None
     state: str
     purpose: str
-
-    @classmethod
-    def of(cls, charge: Charge) -> ChargeOut:
-        """From the ledger's."""
-        return read_of(cls, charge, cost=None if charge.cost is None else guarantee_text(charge.cost))
 
 
 class Charges(BaseModel):

@@ -8,14 +8,15 @@ hand is the ledger's own (`reading.py`), and the smaller of the two holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel, Field
 from sqlalchemy import or_, select
 
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import GrantFacts
+from cloister.hub.description import Told
 from cloister.hub.platform.access import Names, members_text, names_in
 from cloister.hub.records.access import Grant, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet
@@ -34,21 +35,18 @@ if TYPE_CHECKING:
 _MOST = 200
 
 
-@dataclass(frozen=True, kw_only=True)
-class GrantedShare:
-    """What one grant lets one account draw; of a grant to many who are not named, what it lets each of them."""
+class GrantedOut(BaseModel):
+    """The share that a grant gives: what somebody may have drawn in all while it stands. It ends with the grant; what was drawn
+    stays counted."""
 
     grant: str
     data_set: str
     role: str
     who: str
-    share: Guarantee
-    drawn: Guarantee | None
-    """None: of many, each by themselves."""
-    state: str
-    """active, waiting, revoked, expired; or deleted, with its data set."""
-    ends: datetime | None
-    """When it ended, or will."""
+    share: Told
+    drawn: Told | None = Field(description="What was drawn in all; null: the grant names nobody, and each has so much.")
+    state: str = Field(description="active, waiting, expired, revoked; deleted, with its data set.")
+    ends: datetime | None = Field(description="When it ended, or will.")
 
     @property
     def stands(self) -> bool:
@@ -63,7 +61,7 @@ class GrantedShare:
 
 def granted_shares(
     hub: Hub, db: Session, population: str, caller: Caller | None = None, _: Callable[[str], str] = str
-) -> list[GrantedShare]:
+) -> list[GrantedOut]:
     """The shares of all grants on data sets that draw on a population, those that stand first, the newest before the older; for a
     caller, those that are theirs, or of a project of theirs.
     """
@@ -79,7 +77,7 @@ def granted_shares(
         assert facts.rules.share is not None
         for who, counted in _purses(facts, names, caller, _):
             found.append(
-                GrantedShare(
+                GrantedOut(
                     grant=row.id,
                     data_set=sets[row.object].name,
                     role=row.role,

@@ -11,13 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from pydantic import BaseModel, Field
 from sqlalchemy import select
 
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import Object, Policy, closing_policy
+from cloister.hub.description import Told
+from cloister.hub.platform.budgets.granted import GrantedOut
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.catalogue import Population
@@ -36,35 +39,36 @@ _PART = "budget events"
 _MAKING = threading.Lock()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Balance:
-    """A population's budget as the ledger has it, and the caller's own share."""
-
-    population: str
-    title: str
-    total: Guarantee
-    spent: Guarantee
-    left: Guarantee
-    unbounded: bool
-    frozen: bool
-    """Whether the ledger charges nothing: then nothing is left, whatever the sums would say."""
-    whole: bool
-    """Whether the caller sees all shares and charges."""
-    mine: Share | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """What one person, or one project, may draw of a population in all."""
+class ShareOut(BaseModel):
+    """A share, and what is left of it."""
 
     who: str
-    share: Guarantee
-    left: Guarantee
+    share: Told
+    left: Told
 
     @property
     def drawn(self) -> Guarantee:
         """What is gone of it."""
         return less(self.share, self.left) or nothing_of(self.share)
+
+
+class BalanceOut(BaseModel):
+    """A population's budget."""
+
+    population: str
+    title: str
+    total: Told
+    spent: Told
+    remaining: Told
+    frozen: bool = Field(default=False, description="The ledger charges nothing until it is restored: nothing is left to spend.")
+    unbounded: bool = Field(description="Something left without a guarantee: no number bounds what is known.")
+    whole: Annotated[bool, Field(exclude=True)]
+    """Whether the caller sees all shares and charges."""
+    mine: ShareOut | None = Field(description="Your own share, as its owner set it; null: none was set.")
+    shares: list[ShareOut] = Field(default_factory=list, description="Every share that you may see; only for one budget.")
+    granted: list[GrantedOut] = Field(
+        default_factory=list, description="Shares that come with grants, those that are over too; only for one budget."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +125,9 @@ def sees_budget(hub: Hub, db: Session, caller: Caller, name: str) -> bool:
     return row is not None and allowed(hub, db, person, "budget.see", population_object(hub, db, row)).allowed
 
 
-def balances(hub: Hub, db: Session, caller: Caller, most: int | None = None) -> list[Balance]:
+def balances(hub: Hub, db: Session, caller: Caller, most: int | None = None) -> list[BalanceOut]:
     """Every population whose budget somebody may see (or the first so many), by name."""
-    known, found = set(hub.ledger.populations()), list[Balance]()
+    known, found = set(hub.ledger.populations()), list[BalanceOut]()
     for row in db.scalars(select(Population).order_by(Population.name)):
         if row.name not in known or (most is not None and len(found) >= most):
             continue
@@ -133,21 +137,21 @@ def balances(hub: Hub, db: Session, caller: Caller, most: int | None = None) -> 
     return found
 
 
-def balance_of(hub: Hub, db: Session, caller: Caller, row: Population, which: Object) -> Balance:
+def balance_of(hub: Hub, db: Session, caller: Caller, row: Population, which: Object) -> BalanceOut:
     """One population's."""
     ledger = hub.ledger
     total, spent = ledger.budget(row.name), ledger.spent(row.name)
     mine, frozen = ledger.allotment(row.name, caller.email), ledger.frozen is not None
-    return Balance(
+    return BalanceOut(
         population=row.name,
         title=row.title,
         total=total,
         spent=spent,
-        left=nothing_of(total) if frozen else less(total, spent) or nothing_of(total),
+        remaining=nothing_of(total) if frozen else less(total, spent) or nothing_of(total),
         unbounded=ledger.unbounded(row.name),
         frozen=frozen,
         whole=allowed(hub, db, caller, "budget.charges", which).allowed,
-        mine=None if mine is None else Share(who=caller.email, share=mine[0], left=mine[1]),
+        mine=None if mine is None else ShareOut(who=caller.email, share=mine[0], left=mine[1]),
     )
 
 
@@ -157,13 +161,13 @@ def purses_of(db: Session, caller: Caller) -> set[str]:
     return {caller.email, *(project_account(name) for name in names)}
 
 
-def shares_of(hub: Hub, population: str, only: Iterable[str] | None = None) -> list[Share]:
+def shares_of(hub: Hub, population: str, only: Iterable[str] | None = None) -> list[ShareOut]:
     """Every share of a population, by name; `only`: of these accounts."""
     _follow(hub)
     names = sorted(_book(hub).shares.get(population, ()))
     wanted = names if only is None else [each for each in names if each in set(only)]
     found = [(each, hub.ledger.allotment(population, each)) for each in wanted]
-    return [Share(who=who, share=share[0], left=share[1]) for who, share in found if share is not None]
+    return [ShareOut(who=who, share=share[0], left=share[1]) for who, share in found if share is not None]
 
 
 def budget_events(hub: Hub, population: str) -> list[Event]:

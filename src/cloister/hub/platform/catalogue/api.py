@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.description import Limit
+from cloister.hub.description import Limit, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.arrivals import arrivals_of, connected, discard, kept, kind_of, received
@@ -215,7 +215,7 @@ def _looked_after(routes: Routes) -> None:
         """For those who may add one, the newest first."""
         with hub.database.reading() as db:
             row = reading.seen(hub, db, caller, name, "dataset.version")
-            return Versions(items=[VersionOut.of(each) for each in managing.versions_of(db, row)])
+            return Versions(items=[read_of(VersionOut, each) for each in managing.versions_of(db, row)])
 
     @routes.post("/datasets/{name}/versions", "dataset.version", "Add a version to a data set", "The version", status_code=201)
     def add(hub: HubDep, caller: PersonDep, name: DataSetName, body: NewVersion) -> VersionOut:
@@ -225,7 +225,7 @@ def _looked_after(routes: Routes) -> None:
         number = add_version(hub, caller, data_set, body.upload, others=body.windows == "all")
         with hub.database.reading() as db:
             row = db.get_one(DataSet, data_set)
-            return VersionOut.of(next(each for each in managing.versions_of(db, row) if each.number == number))
+            return read_of(VersionOut, next(each for each in managing.versions_of(db, row) if each.number == number))
 
     @routes.get(
         "/datasets/{name}/reading",

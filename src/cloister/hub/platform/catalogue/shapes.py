@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from cloister.hub.decisions.policy.strict import guarantee_text
-from cloister.hub.description import Taken, example, read_of
+from cloister.hub.description import Taken, Told, example, read_of
 from cloister.hub.guidance import budget_of
 from cloister.hub.records.policies import parts_of, told_parts
 from cloister.privacy import Guarantee
 
 if TYPE_CHECKING:
     from cloister.hub.platform.catalogue.reading import Entry, Money
-    from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
+    from cloister.hub.records.catalogue import Arrival, DataSet, Population
     from cloister.tables import PreparationReport
 
 _Plain = r"^[^\x00]*$"
@@ -216,8 +215,8 @@ class DataSetOut(BaseModel):
     members: str = Field(
         description="What one member of the population is, to whom its budget is promised: person, household, group."
     )
-    budget: dict[str, str] | None
-    spent: dict[str, str] | None = Field(description="Null where the caller may not see what is spent.")
+    budget: Told | None
+    spent: Told | None = Field(description="Null where the caller may not see what is spent.")
     unbounded: bool
     declaration: dict[str, Any]
     policy: dict[str, Any]
@@ -238,8 +237,8 @@ class DataSetOut(BaseModel):
             row,
             owner=owner,
             members=members,
-            budget=None if money is None else guarantee_text(money.total),
-            spent=guarantee_text(money.spent) if money is not None and spending else None,
+            budget=None if money is None else money.total,
+            spent=money.spent if money is not None and spending else None,
             unbounded=money is not None and money.unbounded,
             policy=parts["policy"],
             column_policies=parts["columns"],
@@ -267,11 +266,6 @@ class VersionOut(BaseModel):
     created: datetime
     created_by: str
     destroyed: datetime | None
-
-    @classmethod
-    def of(cls, row: DataSetVersion) -> VersionOut:
-        """From the database's row."""
-        return cls.model_validate(row, from_attributes=True)
 
 
 class Versions(BaseModel):
@@ -326,8 +320,8 @@ class PopulationOut(BaseModel):
     about: str
     people: int | None
     data_sets: list[str]
-    budget: dict[str, str] | None
-    spent: dict[str, str] | None
+    budget: Told | None
+    spent: Told | None
     unbounded: bool
 
     @classmethod
@@ -337,8 +331,8 @@ class PopulationOut(BaseModel):
             cls,
             row,
             data_sets=[each.name for each in tables],
-            budget=None if money is None else guarantee_text(money.total),
-            spent=None if money is None else guarantee_text(money.spent),
+            budget=None if money is None else money.total,
+            spent=None if money is None else money.spent,
             unbounded=money is not None and money.unbounded,
         )
 

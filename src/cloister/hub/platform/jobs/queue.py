@@ -24,6 +24,7 @@ from sqlalchemy.orm import aliased
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
+from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import new_id
@@ -309,7 +310,7 @@ def jobs_of(db: Session, caller: Caller, *, everybody: bool = False, before: str
         wanted = wanted.where(Job.person == caller.id)
     last = db.get(Job, before) if before else None
     if last is not None:
-        wanted = wanted.where((Job.created < last.created) | ((Job.created == last.created) & (Job.id < last.id)))
+        wanted = wanted.where(older_than(last))
     return list(db.scalars(wanted))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.hub import Hub, HubDep
@@ -77,28 +77,37 @@ class AlertOut(BaseModel):
     seen_by: str
 
 
-class ProfileDay(BaseModel):
+class _Pair(BaseModel):
+    """Of a profile: what pages show as two cells."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, pair: Any) -> Any:
+        return dict(zip(cls.model_fields, pair, strict=True))
+
+
+class ProfileDay(_Pair):
     """A day, and how many questions were asked on it."""
 
     day: date
     questions: int
 
 
-class ProfileHour(BaseModel):
+class ProfileHour(_Pair):
     """An hour of the day (UTC), and how many questions were asked in it."""
 
     hour: int
     questions: int
 
 
-class ProfileName(BaseModel):
+class ProfileName(_Pair):
     """A column (as data set.column) or a data set (its id), and how many questions touched it."""
 
     name: str
     questions: int
 
 
-class ProfileSpend(BaseModel):
+class ProfileSpend(_Pair):
     """What was spent of a population."""
 
     population: str
@@ -115,19 +124,6 @@ class ProfileOut(BaseModel):
     columns: list[ProfileName]
     data_sets: list[ProfileName]
     spend: list[ProfileSpend]
-
-    @classmethod
-    def of(cls, told: dict[str, Any]) -> ProfileOut:
-        """From what pages show."""
-        return cls(
-            total=told["total"],
-            begun=told["begun"],
-            days=[ProfileDay(day=day, questions=number) for day, number in told["days"]],
-            hours=[ProfileHour(hour=hour, questions=number) for hour, number in told["hours"]],
-            columns=[ProfileName(name=name, questions=number) for name, number in told["columns"]],
-            data_sets=[ProfileName(name=name, questions=number) for name, number in told["data_sets"]],
-            spend=[ProfileSpend(population=name, spent=spent) for name, spent in told["spend"]],
-        )
 
 
 class Wanted(BaseModel):
@@ -183,14 +179,14 @@ def add(routes: Routes) -> None:
     def own_profile(hub: HubDep, caller: CallerDep) -> ProfileOut:
         """What is usual for the caller."""
         with hub.database.reading() as db:
-            return ProfileOut.of(shown(hub, db, caller.id))
+            return ProfileOut.model_validate(shown(hub, db, caller.id))
 
     @routes.get("/trail/people/{person}", "trail.read", "Get the usage profile of a person", "What is usual for the person")
     def profile(hub: HubDep, person: Annotated[str, NAME]) -> ProfileOut:
         """What is usual for a person."""
         with hub.database.reading() as db:
             person_by_id(db, person)
-            return ProfileOut.of(shown(hub, db, person))
+            return ProfileOut.model_validate(shown(hub, db, person))
 
     @routes.get(
         "/trail/verify", "trail.verify", "Verify the audit log", "Whether the chain holds, and the first entry that does not fit"

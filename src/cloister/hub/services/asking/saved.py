@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import or_, select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import new_id
@@ -60,8 +61,7 @@ def saved_of(db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> lis
     wanted = select(SavedQuestion).where(mine).order_by(SavedQuestion.created.desc(), SavedQuestion.id.desc()).limit(limit)
     last = db.scalar(select(SavedQuestion).where(SavedQuestion.id == after, mine)) if after else None
     if last is not None:
-        before = (SavedQuestion.created < last.created) | ((SavedQuestion.created == last.created) & (SavedQuestion.id < last.id))
-        wanted = wanted.where(before)
+        wanted = wanted.where(older_than(last))
     return list(db.scalars(wanted))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from cloister.hub.description import example
+from cloister.hub.description import example, read_of
 from cloister.hub.releases.derived import told_policy
 from cloister.hub.releases.shapes import Sent, Title
 from cloister.hub.services.asking.question_request import QuestionRequest
@@ -208,8 +208,7 @@ def answer_bytes(row: StoredRelease | Kept, release: Release, confidence: float 
 
 def saved_line(row: SavedQuestion, reader: str) -> Saved:
     """One question in a list."""
-    told = {name: getattr(row, name) for name in Saved.model_fields if name != "mine"}
-    return Saved(**told, mine=row.person == reader)
+    return read_of(Saved, row, mine=row.person == reader)
 
 
 def plain(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:

@@ -25,7 +25,7 @@ from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
 from cloister.hub.services.guests.admission import check_admitted, quarantine
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import Terms, Words
+from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked
 from cloister.hub.work.orders import OrderedWork, Product, job_of
@@ -148,9 +148,6 @@ class _Running(OrderedWork[Order, ReadyRun]):
         withheld=N_("The result was not released"),
     )
 
-    def about(self, order: Order) -> dict[str, Any]:
-        return {"table": order.table[:200]}
-
     def ready(self, hub: Hub, db: Db, caller: Caller, order: Order, **how: Any) -> ReadyRun:
         """With the algorithm as it is now: a run is of the code that was registered, which never changes under its id."""
         row = named_algorithm(hub, db, caller, order.algorithm, NAME)
@@ -162,9 +159,7 @@ class _Running(OrderedWork[Order, ReadyRun]):
                 return spend_of(order.spend, budget).whole()
             return guest.explain(session, order.table, order.spend)[0].cost
 
-        terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, algorithm=row.id)
-        how |= {"table": order.table, "columns": tuple(guest.inputs), "terms": terms, "words": self.words}
-        found = ready_table(hub, db, caller, order, **how, spend=order.spend, charge=charge)
+        found = ready_table(self, hub, db, caller, order, **how, columns=tuple(guest.inputs), charge=charge)
         provenance = check_admitted(db, row.id, found.which.id, guest, found.table)
         made = ReadyRun(**vars(found), guest=guest, provenance=provenance)
         if guest.way != "ask":

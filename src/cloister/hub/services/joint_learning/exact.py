@@ -147,9 +147,6 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
         N_("handing out the result"): 0.9,
     }
 
-    def about(self, order: ExactJoint) -> dict[str, Any]:
-        return {"table": order.table[:200], "method": order.method}
-
     def ready(
         self, hub: Hub, db: Db, caller: Caller, order: ExactJoint, *, progress: Any = None, paid: Any = None
     ) -> AuthorisedExact:

@@ -16,7 +16,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.services.joint_learning.order import ACTION, ORDER, JointLearning
 from cloister.hub.services.joint_learning.results import HOW, JOINT
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import Terms, Words
+from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
 
@@ -60,9 +60,6 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
         withheld=N_("The joint result was not released"),
     )
 
-    def about(self, order: JointLearning) -> dict[str, Any]:
-        return {"table": order.table[:200], "method": order.method}
-
     def ready(self, *given: Any, **how: Any) -> ReadyTable[JointLearning]:
         order: JointLearning = given[3]
 
@@ -79,9 +76,7 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
             questions, shares = scatter_questions(order.table, order.columns, order.label or None, None)
             return session.explain(questions, order.spend, shares=shares).cost
 
-        terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, method=order.method)
-        how |= {"table": order.table, "columns": (*order.columns, *order.labels), "terms": terms, "words": self.words}
-        return ready_table(*given, **how, spend=order.spend, charge=charge)
+        return ready_table(self, *given, **how, columns=(*order.columns, *order.labels), charge=charge, method=order.method)
 
     def run(self, hub: Hub, found: ReadyTable[JointLearning], session: Running) -> Product:
         from cloister import compress

@@ -14,7 +14,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.services.journeys.models import JOURNEYS, spread
 from cloister.hub.services.journeys.order import ACTION, ORDER, JourneyOrder
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import Terms, Words
+from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, private_table, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.tables import Place, PrivateTable, PublicTable
@@ -55,18 +55,14 @@ class _Fitting(OrderedWork[JourneyOrder, ReadyTable[JourneyOrder]]):
         withheld=N_("The journeys were not released"),
     )
 
-    def about(self, order: JourneyOrder) -> dict[str, Any]:
-        return {"table": order.table[:200]}
-
     def ready(self, *given: Any, **how: Any) -> ReadyTable[JourneyOrder]:
         order: JourneyOrder = given[3]
 
         def charge(session: Session, table: PrivateTable, budget: Guarantee) -> Guarantee:
             return session.explain_run(_method(session, order), order.table, order.spend).cost
 
-        terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, method="journeys")
-        how |= {"table": order.table, "columns": order.columns, "terms": terms, "words": self.words}
-        return ready_table(*given, **how, spend=order.spend, charge=charge, beside=order.roads, unit=True)
+        how |= {"beside": order.roads, "unit": True, "method": "journeys"}
+        return ready_table(self, *given, **how, columns=order.columns, charge=charge)
 
     def run(self, hub: Hub, found: ReadyTable[JourneyOrder], session: Callable[[], AttemptSession]) -> Product:
         from cloister.traces import fit_journeys, fit_road_journeys

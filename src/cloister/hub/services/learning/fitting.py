@@ -24,7 +24,7 @@ from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.models import MODEL, as_kept, judged
 from cloister.hub.services.learning.order import ORDER, Training, declared, model_of, shape_of
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import Terms, Words
+from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.noise import Random
@@ -174,26 +174,12 @@ class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
     job, title, action, words, release, stages, stored = "learning.fit", "Model", ACTION, MODEL_WORDS, MODEL, _STAGES, ORDER
     extra, audited = "learn", ("method",)
 
-    def about(self, order: Training) -> dict[str, Any]:
-        return {"method": order.method, "table": order.table[:200]}
-
     def ready(self, hub: Hub, db: Db, caller: Caller, order: Training, **how: Any) -> ReadyTable[Training]:
         """With the order as its algorithm leaves it; it costs what is still to be charged."""
         order = settled(hub, db, caller, order)
-        terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, algorithm=order.algorithm, method=order.method)
-        return ready_table(
-            hub,
-            db,
-            caller,
-            order,
-            table=order.table,
-            columns=order.columns,
-            terms=terms,
-            words=MODEL_WORDS,
-            spend=order.spending,
-            charge=lambda session, table, budget: still_to_pay(session, order, table, budget),
-            **how,
-        )
+        how |= {"columns": order.columns, "method": order.method, "spend": order.spending}
+        how["charge"] = lambda session, table, budget: still_to_pay(session, order, table, budget)
+        return ready_table(self, hub, db, caller, order, **how)
 
     def rehearse(self, found: ReadyTable[Training]) -> None:
         """Learn from a few made-up rows first: a wrong parameter is found before anything is charged."""

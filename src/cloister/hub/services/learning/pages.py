@@ -14,7 +14,7 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
-from cloister.hub.problems import Problem, problem_of
+from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import read_release
 from cloister.hub.services.learning.algorithms import ACTION, NAME
@@ -78,9 +78,7 @@ def pages() -> APIRouter:
             text = await _sent(request)
             body = await run_in_threadpool(lambda: _predicted(hub, caller, number, text))
         except CloisterError as error:
-            problem = problem_of(error)
-            if problem.status in (403, 404):
-                raise
+            problem = beside_form(error)
             return await run_in_threadpool(lambda: release_page(request, hub, caller, number, MODEL, problem=problem))
         return Response(body, headers=attachment(f"predictions-{number}.csv"), media_type="text/csv; charset=utf-8")
 

@@ -5,66 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from cloister.hub.caller import CallerDep, PersonDep
 from cloister.hub.description import example
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
-from cloister.hub.services.pooling.comparing import compare
-from cloister.hub.services.pooling.making import MOST, Pool, Pooling, make, pool_named, pools
+from cloister.hub.services.pooling.comparing import WayOut, compare
+from cloister.hub.services.pooling.making import Line, NewPool, PoolOut, make, pool_named, pools
 from cloister.hub.web.routing import Routes
 
-_PLAIN = r"^[^\x00]*$"
-_Line = Annotated[str, Field(max_length=5000, pattern=_PLAIN)]
 _Name = Annotated[str, Path(max_length=63)]
-
-
-class NewPool(BaseModel):
-    """A data set that is made of others, declared alike, each of a population of its own."""
-
-    model_config = ConfigDict(extra="forbid", strict=True) | example(
-        parts=["north", "south"],
-        name="both_hospitals",
-        title="Both hospitals",
-        population="both hospitals",
-        epsilon="2",
-    )
-
-    parts: Annotated[list[_Line], Field(min_length=2, max_length=MOST)]
-    name: _Line
-    title: _Line
-    about: _Line = ""
-    population: Annotated[
-        _Line, Field(description="The budget of the whole; the populations of the parts are charged beside it.")
-    ]
-    epsilon: _Line = ""
-    delta: _Line = ""
-    rho: _Line = ""
-    listed: bool = False
-
-
-class GivenOut(BaseModel):
-    """What a data set of yours gave to the whole."""
-
-    name: str
-    times: int
-    cost: str
-    share: float | None = Field(description="Of the declared sizes of all parts.")
-
-
-class PoolOut(BaseModel):
-    """A data set of several owners."""
-
-    name: str
-    parts: list[str]
-    given: list[GivenOut]
-
-    @classmethod
-    def of(cls, each: Pool) -> PoolOut:
-        """As it is told."""
-        given = [GivenOut(name=one.name, times=one.times, cost=str(one.cost or ""), share=one.share) for one in each.given]
-        return cls(name=each.name, parts=list(each.parts), given=given)
 
 
 class PoolList(BaseModel):
@@ -80,19 +31,9 @@ class Comparing(BaseModel):
         sql="SELECT AVG(age) AS age FROM both_hospitals", spend="0.1"
     )
 
-    sql: _Line
-    spend: _Line
-    purpose: _Line = ""
-
-
-class WayOut(BaseModel):
-    """The margins of error (95 %) of one way: of the whole, of one part, or of all parts apart and added up; and, of raw rows in
-    one table, what made-up rows give without noise."""
-
-    way: str
-    margins: dict[str, float]
-    why: str
-    values: dict[str, float] = Field(description='Of the way "raw" alone.')
+    sql: Line
+    spend: Line
+    purpose: Line = ""
 
 
 def api() -> APIRouter:
@@ -108,7 +49,7 @@ def api() -> APIRouter:
     def listed(hub: HubDep, caller: PersonDep) -> PoolList:
         """Those that you may see, or have a part in. What a part was charged is shown to its owner alone."""
         with hub.database.reading() as db:
-            return PoolList(items=[PoolOut.of(each) for each in pools(hub, db, caller)])
+            return PoolList(items=pools(hub, db, caller))
 
     @routes.post(
         "/pooled-datasets",
@@ -120,9 +61,9 @@ def api() -> APIRouter:
     def made(hub: HubDep, caller: PersonDep, body: NewPool) -> PoolOut:
         """Made of data sets that you may see. A person who asks it needs a grant on it and on every part."""
         budget = budget_of(body.epsilon, body.delta, body.rho) if body.epsilon or body.rho else None
-        row = make(hub, caller, Pooling(**body.model_dump(exclude={"epsilon", "delta", "rho"})), budget)
+        row = make(hub, caller, body, budget)
         with hub.database.reading() as db:
-            return PoolOut.of(pool_named(hub, db, caller, row.name))
+            return pool_named(hub, db, caller, row.name)
 
     @routes.post(
         "/pooled-datasets/{name}/compare",
@@ -134,7 +75,6 @@ def api() -> APIRouter:
     def compared(hub: HubDep, caller: CallerDep, name: _Name, body: Comparing) -> list[WayOut]:
         """Of the whole, of each part that you may ask, and of all parts added up. Nothing is spent."""
         with hub.database.reading() as db:
-            found = compare(hub, db, caller, pool_named(hub, db, caller, name), body.sql, body.spend, body.purpose)
-        return [WayOut(way=each.way, margins=dict(each.margins), why=each.why, values=dict(each.values)) for each in found]
+            return compare(hub, db, caller, pool_named(hub, db, caller, name), body.sql, body.spend, body.purpose)
 
     return routes.router

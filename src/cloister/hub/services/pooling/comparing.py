@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, Field
 from sqlglot import exp
 
 from cloister.errors import CloisterError
 from cloister.hub.decisions.facts import facts_of
-from cloister.hub.services.pooling.making import HIDDEN, Pool
+from cloister.hub.services.pooling.making import HIDDEN, PoolOut
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words, authorise, visible
 from cloister.privacy import Guarantee, PureDP
@@ -42,16 +42,14 @@ _WORDS = Words(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """The margins (95 %) of one way, by column; none where it may not be asked, with the reason."""
+class WayOut(BaseModel):
+    """The margins of error (95 %) of one way: of the whole, of one part, or of all parts apart and added up; and, of raw rows in
+    one table, what made-up rows give without noise."""
 
     way: str
-    """The name of a data set, "apart", or "raw"."""
-    margins: Mapping[str, float]
-    why: str = ""
-    values: Mapping[str, float] = field(default_factory=dict)
-    """Of raw rows: what they give without noise, on made-up rows."""
+    margins: dict[str, float]
+    why: str
+    values: dict[str, float] = Field(description='Of the way "raw" alone.')
 
 
 class _Explaining:
@@ -69,7 +67,7 @@ class _Explaining:
         return {}
 
 
-def compare(hub: Hub, db: Db, caller: Caller, pool: Pool, sql: str, spend: str, purpose: str = "") -> list[Compared]:
+def compare(hub: Hub, db: Db, caller: Caller, pool: PoolOut, sql: str, spend: str, purpose: str = "") -> list[WayOut]:
     """Together first; then each part for itself, as far as the caller may ask about it; all of these, added up; and raw rows."""
     together = _allowed(hub, db, caller, pool.name, sql, purpose)
     found, alone = [_margins(together, pool.name, sql, spend)], []
@@ -80,11 +78,11 @@ def compare(hub: Hub, db: Db, caller: Caller, pool: Pool, sql: str, spend: str, 
             about = about_another(sql, pool.name, part)
             alone.append(_margins(_allowed(hub, db, caller, part, about, purpose), part, about, spend))
         except CloisterError as error:
-            found.append(Compared(way=part, margins={}, why=error.why))
+            found.append(WayOut(way=part, margins={}, why=error.why, values={}))
     if len(alone) == len(pool.parts):
         sums = _added(sql).intersection(found[0].margins)
         added = {name: math.hypot(*(each.margins.get(name, math.inf) for each in alone)) for name in sums}
-        found.append(Compared(way="apart", margins={name: each for name, each in added.items() if math.isfinite(each)}))
+        found.append(_way("apart", added))
     return [found[0], *alone, *found[1:], _raw(together, sql, found[0].margins)]
 
 
@@ -105,7 +103,7 @@ def _allowed(hub: Hub, db: Db, caller: Caller, name: str, sql: str, purpose: str
     return authorise(hub, db, facts, caller, _Explaining(sql, purpose), seen, priced=False)
 
 
-def _raw(allowed: Authorised, sql: str, columns: Mapping[str, float]) -> Compared:
+def _raw(allowed: Authorised, sql: str, columns: Mapping[str, float]) -> WayOut:
     """What made-up rows give in one table, at a spend for which noise is nil: no real person's row is read."""
     from cloister.query import Session
     from cloister.session.execution.rehearsal import rehearsal_tables
@@ -119,12 +117,16 @@ def _raw(allowed: Authorised, sql: str, columns: Mapping[str, float]) -> Compare
     numbers = {
         name: float(each) for name, each in values.items() if isinstance(each, int | float | Decimal) and math.isfinite(each)
     }
-    return Compared(way="raw", margins={}, values=numbers)
+    return WayOut(way="raw", margins={}, why="", values=numbers)
 
 
-def _margins(allowed: Authorised, name: str, sql: str, spend: str) -> Compared:
+def _margins(allowed: Authorised, name: str, sql: str, spend: str) -> WayOut:
     with allowed.held.pinned():
         plan = allowed.session.explain(sql, spend)
     margins: Mapping[str, Any] = plan.margin().columns
     known = {column: float(series.values[0]) for column, series in margins.items()}
-    return Compared(way=name, margins={column: each for column, each in known.items() if math.isfinite(each)})
+    return _way(name, known)
+
+
+def _way(name: str, margins: Mapping[str, float]) -> WayOut:
+    return WayOut(way=name, margins={column: each for column, each in margins.items() if math.isfinite(each)}, why="", values={})

@@ -6,16 +6,17 @@ every part's population. The budget of its own is what the whole may spend, befo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from sqlalchemy import select
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.decisions.facts import parts_by_data_set
+from cloister.hub.description import example
 from cloister.hub.platform.catalogue import PooledRows, Wanted, made_of, seen
 from cloister.hub.records.catalogue import DataSet
 from cloister.privacy import Guarantee
@@ -30,49 +31,55 @@ HIDDEN = "…"
 """In the place of a part that somebody may not know of."""
 MOST = 50
 """Parts of one data set."""
+Line = Annotated[str, Field(max_length=5000, pattern=r"^[^\x00]*$")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pooling:
-    """What somebody says of a data set of several owners: the names of its parts, and what any data set has."""
+class NewPool(BaseModel):
+    """A data set that is made of others, declared alike, each of a population of its own."""
 
-    parts: Sequence[str]
-    name: str
-    title: str
-    population: str
-    about: str = ""
+    model_config = ConfigDict(extra="forbid", strict=True) | example(
+        parts=["north", "south"],
+        name="both_hospitals",
+        title="Both hospitals",
+        population="both hospitals",
+        epsilon="2",
+    )
+
+    parts: Annotated[list[Line], Field(min_length=2, max_length=MOST)]
+    name: Line
+    title: Line
+    about: Line = ""
+    population: Annotated[Line, Field(description="The budget of the whole; the populations of the parts are charged beside it.")]
+    epsilon: Line = ""
+    delta: Line = ""
+    rho: Line = ""
     listed: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Given:
-    """What one part gave: how often it was asked for the whole, and what that was charged to its own population. Its owner's
-    alone to see."""
+class GivenOut(BaseModel):
+    """What a data set of yours gave to the whole."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     name: str
     times: int
-    cost: Guarantee | None
-    size: int | None
-    """Declared, as a public hint."""
-    share: float | None
-    """Of the declared sizes of all parts: by so much the error of a mean is smaller than without it, squared."""
+    cost: Annotated[Guarantee | None, PlainSerializer(lambda cost: str(cost or ""), return_type=str)]
+    """What that was charged to its own population: its owner's alone to see."""
+    share: float | None = Field(description="Of the declared sizes of all parts.")
+    """By so much the error of a mean is smaller than without it, squared."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pool:
-    """A data set of several owners, as somebody sees it who has a part in it or may see it."""
+class PoolOut(BaseModel):
+    """A data set of several owners."""
 
     name: str
-    title: str
-    parts: tuple[str, ...]
+    title: Annotated[str, Field(exclude=True)]
+    parts: list[str]
     """By name, as far as the caller may see them; "…" in the place of any other."""
-    owner: str
-    """The id of who made it."""
-    given: tuple[Given, ...] = ()
-    """Of one's own parts."""
+    given: list[GivenOut]
 
 
-def make(hub: Hub, caller: Caller, asked: Pooling, budget: Guarantee | None) -> DataSet:
+def make(hub: Hub, caller: Caller, asked: NewPool, budget: Guarantee | None) -> DataSet:
     """The data set. Its declaration is that of its parts."""
     if not 2 <= len(set(asked.parts)) == len(asked.parts) <= MOST:
         raise InvalidDeclaration(
@@ -95,9 +102,9 @@ def make(hub: Hub, caller: Caller, asked: Pooling, budget: Guarantee | None) -> 
     return made_of(hub, caller, rows, wanted)
 
 
-def pools(hub: Hub, db: Db, caller: Caller) -> list[Pool]:
+def pools(hub: Hub, db: Db, caller: Caller) -> list[PoolOut]:
     """Those that the caller may see, and those that a data set of theirs is a part of."""
-    of, found = parts_by_data_set(db), list[Pool]()
+    of, found = parts_by_data_set(db), list[PoolOut]()
     rows = {
         row.id: row
         for row in db.scalars(select(DataSet).where(DataSet.id.in_({*of, *(each for ids in of.values() for each in ids)})))
@@ -107,13 +114,13 @@ def pools(hub: Hub, db: Db, caller: Caller) -> list[Pool]:
         mine = [each for each in parts if each.owner == caller.id]
         if row.state == "deleted" or not (mine or _sees(hub, db, caller, row.name)):
             continue
-        given = tuple(_given(hub, row, each, parts) for each in mine)
-        names = tuple(each.name if _sees(hub, db, caller, each.name) else HIDDEN for each in parts)
-        found.append(Pool(name=row.name, title=row.title, parts=names, owner=row.owner, given=given))
+        given = [_given(hub, row, each, parts) for each in mine]
+        names = [each.name if _sees(hub, db, caller, each.name) else HIDDEN for each in parts]
+        found.append(PoolOut(name=row.name, title=row.title, parts=names, given=given))
     return sorted(found, key=lambda each: each.name)
 
 
-def pool_named(hub: Hub, db: Db, caller: Caller, name: str) -> Pool:
+def pool_named(hub: Hub, db: Db, caller: Caller, name: str) -> PoolOut:
     """One of them; missing for anybody else, in the words for what does not exist."""
     found = next((each for each in pools(hub, db, caller) if each.name == name), None)
     if found is None:
@@ -130,7 +137,7 @@ def _sees(hub: Hub, db: Db, caller: Caller, name: str) -> bool:
     return True
 
 
-def _given(hub: Hub, row: DataSet, part: DataSet, parts: Iterable[DataSet]) -> Given:
+def _given(hub: Hub, row: DataSet, part: DataSet, parts: Iterable[DataSet]) -> GivenOut:
     """A charge of the whole and of the part has one number in the ledger."""
     assert row.population is not None
     assert part.population is not None
@@ -140,4 +147,4 @@ def _given(hub: Hub, row: DataSet, part: DataSet, parts: Iterable[DataSet]) -> G
     own, known = sizes[part.id], [each for each in sizes.values() if each]
     share = own / sum(known) if own and len(known) == len(sizes) else None
     cost = reduce(add, costs) if costs else None
-    return Given(name=part.name, times=len(costs), cost=cost, size=own, share=share)
+    return GivenOut(name=part.name, times=len(costs), cost=cost, share=share)

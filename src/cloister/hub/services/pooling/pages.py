@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
@@ -14,8 +14,8 @@ from cloister.hub.guidance import budget_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import money_of, populations_of, search
 from cloister.hub.problems import problem_of
-from cloister.hub.services.pooling.comparing import Compared, compare
-from cloister.hub.services.pooling.making import Pooling, make, pool_named, pools
+from cloister.hub.services.pooling.comparing import WayOut, compare
+from cloister.hub.services.pooling.making import NewPool, make, pool_named, pools
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -38,9 +38,10 @@ def pages() -> APIRouter:
         try:
             known = form.text("population")
             budget = None if known else budget_of(form.text("epsilon"), form.text("delta"), form.text("rho"))
-            asked = Pooling(
+            texts: dict[str, Any] = {each: form.text(each) for each in ("name", "title", "about")}
+            asked = NewPool.model_construct(
+                **texts,
                 parts=form.all("parts"),
-                **{each: form.text(each) for each in ("name", "title", "about")},
                 population=known or form.text("population_new"),
                 listed=form.flag("listed"),
             )
@@ -95,7 +96,7 @@ def _one(
     caller: Caller,
     name: str,
     *,
-    found: Sequence[Compared] = (),
+    found: Sequence[WayOut] = (),
     error: CloisterError | None = None,
     typed: Form | None = None,
 ) -> Response:

@@ -61,9 +61,6 @@ class _Attacking(OrderedWork[Attack, AuthorisedAttack]):
     stored, marked = ATTACK_STORED, True
     stages = {"preparing the tables": 0.0, N_("projecting and attacking"): 0.1, N_("keeping the projections"): 0.9}  # noqa: RUF012
 
-    def about(self, order: Attack) -> dict[str, Any]:
-        return {"table": order.table[:200]}
-
     def ready(
         self, hub: Hub, db: Db, caller: Caller, order: Attack, *, progress: Any = None, paid: Any = None
     ) -> AuthorisedAttack:
@@ -135,9 +132,6 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
         withheld=N_("The projection was not released"),
     )
 
-    def about(self, order: Fit) -> dict[str, Any]:
-        return {"table": order.table[:200], "method": order.method}
-
     def ready(self, *given: Any, **how: Any) -> ReadyTable[Fit]:
         order: Fit = given[3]
 
@@ -150,9 +144,7 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
             return _plan(session, order).cost
 
         names = (*order.names, *filter(None, (order.utility, order.secret)))
-        terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, method=order.method)
-        how |= {"table": order.table, "columns": names, "terms": terms, "words": self.words}
-        return ready_table(*given, **how, spend=order.spend, charge=charge)
+        return ready_table(self, *given, **how, columns=names, charge=charge, method=order.method)
 
     def run(self, hub: Hub, found: ReadyTable[Fit], session: Callable[[], AttemptSession]) -> Product:
         from cloister.compress import Scatter

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
-from cloister.hub.description import example
+from cloister.hub.description import example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import identify
 from cloister.hub.records.streams import HeldStream
@@ -148,9 +148,9 @@ class ReleasedSteps(BaseModel):
 def line_of(row: HeldStream) -> StreamLine:
     """A row as a line."""
     declared = declared_of(row)
-    told: dict[str, Any] = {"id": row.id, "title": row.title, "state": row.state, "taken": row.taken, "created": row.created}
     steps = declared.steps
-    return StreamLine(**told, steps=steps.count, cost=str(declared.spend), ends=steps.span(steps.count)[1], sql=declared.sql)
+    told = {"steps": steps.count, "cost": str(declared.spend), "ends": steps.span(steps.count)[1], "sql": declared.sql}
+    return read_of(StreamLine, row, **told)
 
 
 def api() -> APIRouter:
@@ -192,8 +192,7 @@ def _owning(routes: Routes) -> None:
         with hub.database.reading() as db:
             row = seen_stream(hub, db, caller, number, "stream.manage")
             known = devices_of(db, row.id)
-        lines = [DeviceLine(id=each.id, name=each.name, created=each.created, revoked=each.revoked) for each in known]
-        return Devices(devices=lines)
+        return Devices(devices=[read_of(DeviceLine, each) for each in known])
 
     @routes.post(
         "/streams/{number}/devices",

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.problems import Problem, problem_of
+from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.services.streams.opening import (
     Declared,
     add_device,
@@ -165,10 +165,7 @@ def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[
         with hub.database.begin() as db:
             act(db)
     except CloisterError as error:
-        problem = problem_of(error)
-        if problem.status in (403, 404):
-            raise
-        return _stream(request, hub, caller, number, problem=problem)
+        return _stream(request, hub, caller, number, problem=beside_form(error))
     return None
 
 

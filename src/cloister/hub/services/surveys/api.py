@@ -16,8 +16,9 @@ from starlette.responses import Response
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
-from cloister.hub.description import example
+from cloister.hub.description import example, read_of
 from cloister.hub.hub import Hub, HubDep
+from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release
 from cloister.hub.services.surveys import drafts, joint_api
@@ -39,8 +40,6 @@ from cloister.hub.work.submitting import accepted
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.records.surveys import HeldSurvey
 
 
 class OfferedLevel(BaseModel):
@@ -133,8 +132,7 @@ class Received(BaseModel):
 
 def line_of(row: HeldSurvey) -> SurveyLine:
     """A row as a line."""
-    told = {name: getattr(row, name) for name in SurveyLine.model_fields if name != "questions"}
-    return SurveyLine(**told, questions=len(row.draft["questions"]))
+    return read_of(SurveyLine, row, questions=len(row.draft["questions"]))
 
 
 _FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}, "description": "The file"}}
@@ -188,7 +186,7 @@ def _drafts(routes: Routes) -> None:
     def drop(hub: HubDep, caller: CallerDep, number: Number) -> None:
         """A survey that was opened stays."""
         with hub.database.begin() as db:
-            drafts.drop_draft(hub, db, caller, number)
+            drafts.drop_draft(HeldSurvey, hub, db, caller, number)
 
 
 def _running(routes: Routes) -> None:
@@ -214,7 +212,7 @@ def _running(routes: Routes) -> None:
     def invite(hub: HubDep, caller: CallerDep, number: Number, wanted: Inviting) -> Invitations:
         """Each is good for one report; the hub keeps a digest, and doesn't know who gets which."""
         with hub.database.begin() as db:
-            return Invitations(tokens=drafts.invite(hub, db, caller, number, wanted.count))
+            return Invitations(tokens=drafts.invite(HeldSurvey, hub, db, caller, number, wanted.count))
 
     @routes.get(
         "/surveys/{number}/results", "survey.download", "Get the results of a survey", response_class=Response, responses=_RESULTS
@@ -296,7 +294,7 @@ def _answering(routes: Routes) -> None:
         """`survey` has questions, levels, and the integers that are the promise, as the library reads them (`Survey.from_dict`);
         `demonstration` the coins of a yes-or-no question at each level. Needs no session."""
         with hub.database.reading() as db:
-            survey = of_text(asked(db, number).body)
+            survey = of_text(asked(db, number, HeldSurvey).body)
         return ExactJSON({"survey": survey.to_dict(), "demonstration": demonstrations(survey)})
 
     @routes.post(

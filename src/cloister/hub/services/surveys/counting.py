@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
@@ -32,7 +32,7 @@ from sqlalchemy.exc import IntegrityError
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict, Missing, TooMany
-from cloister.hub.records.surveys import HeldSurvey, SurveyRefusal, SurveyReport, SurveyTicket
+from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointTicket, SurveyRefusal, SurveyReport, SurveyTicket
 from cloister.hub.services.surveys.composing import of_text
 from cloister.hub.web.languages import N_
 from cloister.local.survey import Report, Tally, hash_of, read_report
@@ -50,10 +50,13 @@ _MOST_REFUSALS = 10_000
 """So many refusals are kept of one survey; a flood of garbage fills no disk."""
 
 
-def asked(db: Db, number: str) -> HeldSurvey:
+Kind = TypeVar("Kind", HeldSurvey, HeldJointSurvey)
+
+
+def asked(db: Db, number: str, kind: type[Kind]) -> Kind:
     """A survey that was opened, for anyone who has its link; nobody else may see a draft."""
-    row = db.get(HeldSurvey, number)
-    if row is None or row.state == "draft":
+    row = db.get(kind, number)
+    if row is None or row.state in ("draft", "joining"):
         raise Missing(
             "There is no such survey", why="it does not exist, or is not open yet", instead="the link that you were given"
         )
@@ -66,7 +69,7 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
     reason, and refused. `address` is looked at by the brake of a survey that whoever has its link may answer, and is kept
     nowhere."""
     with hub.database.reading() as db:
-        row = asked(db, number)
+        row = asked(db, number, HeldSurvey)
         survey, state, invited = of_text(row.body), row.state, row.invited
     if state != "open":
         raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
@@ -83,7 +86,7 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
             if not _open(db, number):
                 raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
             if invited:
-                _use(db, number, ticket)
+                use_ticket(db, SurveyTicket, number, ticket)
             else:
                 db.add(SurveyTicket(digest=ticket, survey=number, used=True))
                 db.flush()
@@ -96,7 +99,7 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
 def receive_all(hub: Hub, number: str, sent: Iterable[Mapping[str, Any]]) -> int:
     """Keep many reports to an open link at once, such as a demonstration's; one that is no report is refused with all of them."""
     with hub.database.begin() as db:
-        survey = of_text(asked(db, number).body)
+        survey = of_text(asked(db, number, HeldSurvey).body)
         rows = []
         for each in sent:
             read = read_report(survey, each)
@@ -164,16 +167,21 @@ def _open(db: Db, number: str) -> bool:
     return db.scalar(select(HeldSurvey.state).where(HeldSurvey.id == number)) == "open"
 
 
-def _use(db: Db, number: str, ticket: str) -> None:
+def use_ticket(db: Db, kind: type[SurveyTicket | JointTicket], number: str, ticket: str) -> None:
     """Use an invitation up, at most once however many try at a time."""
-    mine = (SurveyTicket.digest == ticket) & (SurveyTicket.survey == number)
-    done = db.execute(update(SurveyTicket).where(mine, SurveyTicket.used.is_(False)).values(used=True))
+    mine = (kind.digest == ticket) & (kind.survey == number)
+    done = db.execute(update(kind).where(mine, kind.used.is_(False)).values(used=True))
     if getattr(done, "rowcount", 0) != 1:
-        raise AccessDenied(
-            "The report was not accepted",
-            why="its invitation was used already, or is not one of this survey",
-            instead="the link that you were given, once",
-        )
+        raise not_invited()
+
+
+def not_invited() -> AccessDenied:
+    """The refusal of a report without a good invitation."""
+    return AccessDenied(
+        "The report was not accepted",
+        why="its invitation was used already, or is not one of this survey",
+        instead="the link that you were given, once",
+    )
 
 
 def _refuse(hub: Hub, number: str, reason: str) -> None:

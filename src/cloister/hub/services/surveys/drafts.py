@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.surveys import HeldSurvey, SurveyTicket
+from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointTicket, SurveyTicket
 from cloister.hub.services.surveys.composing import composed
 from cloister.hub.services.surveys.counting import counted
 from cloister.hub.web.languages import N_
@@ -37,12 +39,28 @@ _CAP = Fraction(8)
 """Of a new survey, where the institution allows it."""
 LEVELS = ((N_("more private"), "0.5"), (N_("middle"), "1"), (N_("more useful"), "2"))
 """What a new survey offers for each question: a name for respondents, and ε."""
-_STATES = {
-    "draft": N_("it is a draft, and not open yet"),
-    "open": N_("it is open, and nothing of it changes any more"),
-    "closed": N_("it is closed, and nothing of it changes any more"),
+HOMES = {HeldSurvey: "/surveys", HeldJointSurvey: "/joint-surveys"}
+LINKS = {HeldSurvey: "/s", HeldJointSurvey: "/j"}
+_TICKETS = {HeldSurvey: SurveyTicket, HeldJointSurvey: JointTicket}
+_OPEN = N_("it is open, and nothing of it changes any more")
+STATES = {
+    HeldSurvey: {
+        "draft": N_("it is a draft, and not open yet"),
+        "open": _OPEN,
+        "closed": N_("it is closed, and nothing of it changes any more"),
+    },
+    HeldJointSurvey: {
+        "draft": N_("it is a draft, and no helper was asked yet"),
+        "joining": N_("its helper was asked, and its questions are fixed"),
+        "open": _OPEN,
+        "closed": N_("it is closed, and the helper's share of the sums is awaited"),
+        "done": N_("its sums are opened"),
+    },
 }
 """Why something can't be done to a survey in a state."""
+
+Kind = TypeVar("Kind", HeldSurvey, HeldJointSurvey)
+"""A survey of this hub's, or one that a helper counts too: how each is owned, listed, invited to and thrown away is one."""
 
 
 def largest_cap(hub: Hub) -> Fraction:
@@ -59,36 +77,38 @@ def make_survey(
     row = HeldSurvey(
         id=new_id(),
         person=caller.id,
-        title=_title(title),
+        title=checked_title(title),
         purpose=_text(purpose, "purpose", 1000),
         draft={"introduction": "", "levels": levels, "cap": text_of(min(_CAP, largest_cap(hub))), "questions": []},
         created=hub.now(),
     )
     db.add(row)
     db.flush()
-    _told(hub, db, caller, "survey.compose", row)
+    written(hub, db, caller, "survey.compose", row)
     return row
 
 
-def seen_survey(hub: Hub, db: Db, caller: Caller, number: str, action: str = "survey.see", *, state: str = "") -> HeldSurvey:
+def seen(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str, action: str = "survey.see", *, state: str = "") -> Kind:
     """One's own survey; any other is missing, whether it exists or not."""
-    row = db.get(HeldSurvey, number)
+    row = db.get(kind, number, with_for_update=bool(state) and kind is HeldJointSurvey)
     if row is None or row.person != caller.id:
-        raise Missing("There is no such survey", why="it does not exist, or is not yours", instead="/surveys")
+        raise Missing("There is no such survey", why="it does not exist, or is not yours", instead=HOMES[kind])
     check(hub, db, caller, action, Object(kind="survey", id=row.id, name=row.title, owner=row.person))
     if state and row.state != state:
-        raise Conflict("The survey was left as it is", why=_STATES[row.state], instead=f"/surveys/{row.id}")
+        raise Conflict("The survey was left as it is", why=STATES[kind][row.state], instead=f"{HOMES[kind]}/{row.id}")
     return row
 
 
-def surveys_of(db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[HeldSurvey]:
+def own(kind: type[Kind], db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[Kind]:
     """One's own, the newest first; `after` is the id of the last one that was seen."""
-    wanted = select(HeldSurvey).where(HeldSurvey.person == caller.id)
-    last = db.get(HeldSurvey, after) if after else None
+    wanted = select(kind).where(kind.person == caller.id)
+    last = db.get(kind, after) if after else None
     if last is not None:
-        earlier = (HeldSurvey.created < last.created) | ((HeldSurvey.created == last.created) & (HeldSurvey.id < last.id))
-        wanted = wanted.where(earlier)
-    return list(db.scalars(wanted.order_by(HeldSurvey.created.desc(), HeldSurvey.id.desc()).limit(limit)))
+        wanted = wanted.where(older_than(last))
+    return list(db.scalars(wanted.order_by(kind.created.desc(), kind.id.desc()).limit(limit)))
+
+
+seen_survey, surveys_of = partial(seen, HeldSurvey), partial(own, HeldSurvey)
 
 
 def rewrite(hub: Hub, db: Db, caller: Caller, number: str, **said: Any) -> HeldSurvey:
@@ -96,7 +116,7 @@ def rewrite(hub: Hub, db: Db, caller: Caller, number: str, **said: Any) -> HeldS
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     draft = dict(row.draft)
     if "title" in said:
-        row.title = _title(said["title"])
+        row.title = checked_title(said["title"])
     if "purpose" in said:
         row.purpose = _text(said["purpose"], "purpose", 1000)
     if "introduction" in said:
@@ -157,22 +177,22 @@ def open_survey(hub: Hub, db: Db, caller: Caller, number: str) -> HeldSurvey:
     _cap(hub, row.draft["cap"])  # the institution's may have become smaller
     row.body = composed(row.title, row.draft, identity=row.id).to_json()
     row.state, row.opened = "open", hub.now()
-    _told(hub, db, caller, "survey.open", row, questions=len(row.draft["questions"]))
+    written(hub, db, caller, "survey.open", row, questions=len(row.draft["questions"]))
     return row
 
 
-def invite(hub: Hub, db: Db, caller: Caller, number: str, count: int) -> list[str]:
+def invite(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str, count: int) -> list[str]:
     """So many invitations, each good for one report. They are shown once; what is kept is a digest that names nobody."""
-    row = seen_survey(hub, db, caller, number, "survey.manage", state="open")
+    row, link = seen(kind, hub, db, caller, number, "survey.manage", state="open"), f"{LINKS[kind]}/{number}"
     if not row.invited:
-        raise Conflict("No invitations were made", why="anyone with the link may answer this survey", instead=f"/s/{row.id}")
+        raise Conflict("No invitations were made", why="anyone with the link may answer this survey", instead=link)
     if not 1 <= count <= MOST_INVITATIONS:
         raise InvalidParameter(
             "No invitations were made", why=f"from 1 to {MOST_INVITATIONS} can be made at a time", instead="100"
         )
     tokens, hashes = issue_tokens(count)
-    db.add_all([SurveyTicket(digest=each, survey=row.id) for each in hashes])
-    _told(hub, db, caller, "survey.invite", row, count=count)
+    db.add_all([_TICKETS[kind](digest=each, survey=row.id) for each in hashes])
+    written(hub, db, caller, "survey.invite", row, count=count)
     return tokens
 
 
@@ -180,18 +200,19 @@ def close_survey(hub: Hub, db: Db, caller: Caller, number: str) -> HeldSurvey:
     """End it: no report is taken any more."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="open")
     row.state, row.closed = "closed", hub.now()
-    _told(hub, db, caller, "survey.close", row, reports=counted(db, row).n)
+    written(hub, db, caller, "survey.close", row, reports=counted(db, row).n)
     return row
 
 
-def drop_draft(hub: Hub, db: Db, caller: Caller, number: str) -> None:
+def drop_draft(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str) -> None:
     """Throw a draft away."""
-    row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
-    _told(hub, db, caller, "survey.drop", row)
+    row = seen(kind, hub, db, caller, number, "survey.manage", state="draft")
+    written(hub, db, caller, "survey.drop", row)
     db.delete(row)
 
 
-def _told(hub: Hub, db: Db, caller: Caller, action: str, row: HeldSurvey, **details: Any) -> None:
+def written(hub: Hub, db: Db, caller: Caller, action: str, row: HeldSurvey | HeldJointSurvey, **details: Any) -> None:
+    """Write it down in the audit log."""
     write(hub, db, caller, action, kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, **details)
 
 
@@ -206,7 +227,8 @@ def _cap(hub: Hub, text: str) -> str:
     return text
 
 
-def _title(text: str) -> str:
+def checked_title(text: str) -> str:
+    """A survey's title; refused where it can't be one."""
     if not is_text(text, 200):
         raise InvalidParameter("The title is invalid", why="it has 1 to 200 characters", instead='"Sleep and screens"')
     return text.strip()

@@ -15,27 +15,26 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
 from cloister.crypto import fingerprint
-from cloister.errors import AccessDenied, InvalidParameter, MissingDependency
+from cloister.errors import InvalidParameter, MissingDependency
 from cloister.hub.database import damaged
 from cloister.hub.decisions.checking import check
-from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.keys import stored_secret
 from cloister.hub.labels import check_purpose
-from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldJointSurvey, JointReportRow, JointTicket
-from cloister.hub.services.surveys.counting import check_rate_limit
-from cloister.hub.services.surveys.drafts import MOST_INVITATIONS, largest_cap
+from cloister.hub.services.surveys.counting import asked, check_rate_limit, not_invited, use_ticket
+from cloister.hub.services.surveys.drafts import STATES, checked_title, largest_cap, seen, written
 from cloister.hub.web.languages import N_
 from cloister.installed import install, lacking
-from cloister.local.survey import hash_of, issue_tokens
+from cloister.local.survey import hash_of
 from cloister.printable import is_text, kept
 from cloister.privacy import text_of
 
@@ -52,13 +51,8 @@ PAGE = 100
 CONFIDENCE = 0.95
 _HEX = re.compile(r"[0-9a-f]{32}")
 KINDS = {"yes-no": N_("Yes or no"), "choice": N_("One of several"), "number": N_("A whole number")}
-_STATES = {
-    "draft": N_("it is a draft, and no helper was asked yet"),
-    "joining": N_("its helper was asked, and its questions are fixed"),
-    "open": N_("it is open, and nothing of it changes any more"),
-    "closed": N_("it is closed, and the helper's share of the sums is awaited"),
-    "done": N_("its sums are opened"),
-}
+
+seen_joint = partial(seen, HeldJointSurvey)
 
 
 def make_joint(hub: Hub, db: Db, caller: Caller, *, title: str, purpose: str = "", invited: bool = False) -> HeldJointSurvey:
@@ -69,12 +63,10 @@ def make_joint(hub: Hub, db: Db, caller: Caller, *, title: str, purpose: str = "
             "The joint survey was not made", why=f"the package {missing[0]} is not installed", instead=install("together")
         )
     check_purpose(purpose)
-    if not is_text(title, 200):
-        raise InvalidParameter("The title is invalid", why="it has 1 to 200 characters", instead='"Sleep and screens"')
     row = HeldJointSurvey(
         id=new_id(),
         person=caller.id,
-        title=title.strip(),
+        title=checked_title(title),
         purpose=purpose.strip(),
         questions=[],
         invited=invited,
@@ -84,29 +76,8 @@ def make_joint(hub: Hub, db: Db, caller: Caller, *, title: str, purpose: str = "
     )
     db.add(row)
     db.flush()
-    _written(hub, db, caller, "survey.compose", row)
+    written(hub, db, caller, "survey.compose", row)
     return row
-
-
-def seen_joint(hub: Hub, db: Db, caller: Caller, number: str, action: str = "survey.see", *, state: str = "") -> HeldJointSurvey:
-    """One's own; any other is missing, whether it exists or not."""
-    row = db.get(HeldJointSurvey, number, with_for_update=bool(state))
-    if row is None or row.person != caller.id:
-        raise Missing("There is no such survey", why="it does not exist, or is not yours", instead="/joint-surveys")
-    check(hub, db, caller, action, Object(kind="survey", id=row.id, name=row.title, owner=row.person))
-    if state and row.state != state:
-        raise Conflict("The survey was left as it is", why=_STATES[row.state], instead=f"/joint-surveys/{row.id}")
-    return row
-
-
-def joints_of(db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[HeldJointSurvey]:
-    """One's own, the newest first; `after` is the id of the last one that was seen."""
-    wanted = select(HeldJointSurvey).where(HeldJointSurvey.person == caller.id)
-    last = db.get(HeldJointSurvey, after) if after else None
-    if last is not None:
-        same = (HeldJointSurvey.created == last.created) & (HeldJointSurvey.id < last.id)
-        wanted = wanted.where((HeldJointSurvey.created < last.created) | same)
-    return list(db.scalars(wanted.order_by(HeldJointSurvey.created.desc(), HeldJointSurvey.id.desc()).limit(limit)))
 
 
 def ask(hub: Hub, db: Db, caller: Caller, number: str, questions: Sequence[Mapping[str, Any]], *, more: bool = False) -> None:
@@ -132,13 +103,13 @@ def ask_helper(hub: Hub, db: Db, caller: Caller, number: str) -> str:
     before is void."""
     row = seen_joint(hub, db, caller, number, "survey.manage")
     if row.state not in ("draft", "joining") or row.helper:
-        raise Conflict("The survey was left as it is", why=_STATES[row.state], instead=f"/joint-surveys/{row.id}")
+        raise Conflict("The survey was left as it is", why=STATES[HeldJointSurvey][row.state], instead=f"/joint-surveys/{row.id}")
     if not row.questions:
         raise InvalidParameter("The helper was not asked", why="the survey asks nothing", instead="one question at least")
     _capped(hub, survey_of(row))  # the institution's may have become smaller
     secret = new_secret()
     row.link, row.state = digest(secret), "joining"
-    _written(hub, db, caller, "survey.invite", row)
+    written(hub, db, caller, "survey.invite", row)
     return secret
 
 
@@ -150,38 +121,16 @@ def open_joint(hub: Hub, db: Db, caller: Caller, number: str) -> HeldJointSurvey
     survey = _capped(hub, survey_of(row))
     row.state, row.opened = "open", hub.now()
     row.sums = [[0] * len(prio3.circuit.decode([0] * prio3.circuit.length)) for prio3 in survey.sums]
-    _written(hub, db, caller, "survey.open", row, questions=len(row.questions), helper=row.helper["name"])
+    written(hub, db, caller, "survey.open", row, questions=len(row.questions), helper=row.helper["name"])
     return row
-
-
-def invite(hub: Hub, db: Db, caller: Caller, number: str, count: int) -> list[str]:
-    """So many invitations, each good for one report. They are shown once; what is kept is a digest that names nobody."""
-    row = seen_joint(hub, db, caller, number, "survey.manage", state="open")
-    if not row.invited:
-        raise Conflict("No invitations were made", why="anyone with the link may answer this survey", instead=f"/j/{row.id}")
-    if not 1 <= count <= MOST_INVITATIONS:
-        raise InvalidParameter(
-            "No invitations were made", why=f"from 1 to {MOST_INVITATIONS} can be made at a time", instead="100"
-        )
-    tokens, hashes = issue_tokens(count)
-    db.add_all([JointTicket(digest=each, survey=row.id) for each in hashes])
-    _written(hub, db, caller, "survey.invite", row, count=count)
-    return tokens
 
 
 def close_joint(hub: Hub, db: Db, caller: Caller, number: str) -> HeldJointSurvey:
     """Take no report any more; the sums are opened when the helper has checked all of them and given its share."""
     row = seen_joint(hub, db, caller, number, "survey.manage", state="open")
     row.state, row.closed = "closed", hub.now()
-    _written(hub, db, caller, "survey.close", row, reports=sum(reports_of(db, row).values()))
+    written(hub, db, caller, "survey.close", row, reports=sum(reports_of(db, row).values()))
     return row
-
-
-def drop_joint(hub: Hub, db: Db, caller: Caller, number: str) -> None:
-    """Throw a draft away."""
-    row = seen_joint(hub, db, caller, number, "survey.manage", state="draft")
-    _written(hub, db, caller, "survey.drop", row)
-    db.delete(row)
 
 
 def reports_of(db: Db, row: HeldJointSurvey) -> dict[str, int]:
@@ -217,28 +166,18 @@ def helper_of(row: HeldJointSurvey) -> dict[str, str]:
         return {**row.helper, "name": row.helper["name"], "fingerprint": fingerprint(bytes.fromhex(row.helper["key"]))}
 
 
-def asked_joint(db: Db, number: str) -> HeldJointSurvey:
-    """One that was opened, for anyone who has its link."""
-    row = db.get(HeldJointSurvey, number)
-    if row is None or row.state in ("draft", "joining"):
-        raise Missing(
-            "There is no such survey", why="it does not exist, or is not open yet", instead="the link that you were given"
-        )
-    return row
-
-
 def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = "") -> bool:
     """Keep a report; False where it was kept before. `address` is looked at by the brake alone, and kept nowhere."""
     from cloister.together.prio3.joint_survey import JointReport
 
     with hub.database.reading() as db:
-        row = asked_joint(db, number)
+        row = asked(db, number, HeldJointSurvey)
         survey, invited, state = survey_of(row), row.invited, row.state
         good = not invited or db.get(JointTicket, (number, _ticket(sent))) is not None  # before any proof is looked at
     if state != "open":
         raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
     if not good:
-        raise _not_invited()
+        raise not_invited()
     if not invited:
         check_rate_limit(hub, number, address)
     report = JointReport.from_dict(sent, survey)
@@ -250,7 +189,7 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
             if db.get(JointReportRow, (number, report.nonce.hex())) is not None:
                 return False
             if invited:
-                _use(db, number, _ticket(sent))
+                use_ticket(db, JointTicket, number, _ticket(sent))
             db.add(JointReportRow(survey=number, nonce=report.nonce.hex(), body=json.dumps(report.to_dict())))
     except IntegrityError:
         return False
@@ -371,7 +310,7 @@ def _open_sums(hub: Hub, db: Db, row: HeldJointSurvey, shares: Sequence[Any]) ->
         told = opened(prio3, each, reports=n, epsilon=question.epsilon)
         found.append({"sums": told.counts.tolist(), "margin": told.margin(CONFIDENCE)})
     row.result, row.state = {"reports": n, "questions": found}, "done"
-    _written(hub, db, Caller(id=row.person, via="system"), "survey.download", row, reports=n)
+    written(hub, db, Caller(id=row.person, via="system"), "survey.download", row, reports=n)
 
 
 def _next(hub: Hub, db: Db, row: HeldJointSurvey) -> dict[str, Any]:
@@ -459,23 +398,3 @@ def _list(db: Db, row: HeldJointSurvey) -> str:
 def _ticket(sent: Mapping[str, Any]) -> str:
     token = sent.get("ticket")
     return hash_of(token if isinstance(token, str) and _HEX.fullmatch(token) else "")
-
-
-def _use(db: Db, number: str, ticket: str) -> None:
-    """Use an invitation up, at most once however many try at a time."""
-    mine = (JointTicket.digest == ticket) & (JointTicket.survey == number)
-    done = db.execute(update(JointTicket).where(mine, JointTicket.used.is_(False)).values(used=True))
-    if getattr(done, "rowcount", 0) != 1:
-        raise _not_invited()
-
-
-def _not_invited() -> AccessDenied:
-    return AccessDenied(
-        "The report was not accepted",
-        why="its invitation was used already, or is not one of this survey",
-        instead="the link that you were given, once",
-    )
-
-
-def _written(hub: Hub, db: Db, caller: Caller, action: str, row: HeldJointSurvey, **details: Any) -> None:
-    write(hub, db, caller, action, kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, **details)

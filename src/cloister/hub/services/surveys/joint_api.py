@@ -13,15 +13,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.database import of_each
-from cloister.hub.description import example
+from cloister.hub.description import example, read_of
 from cloister.hub.hub import HubDep
-from cloister.hub.services.surveys import joint
+from cloister.hub.records.surveys import HeldJointSurvey
+from cloister.hub.services.surveys import drafts, joint
+from cloister.hub.services.surveys.counting import asked
 from cloister.hub.web.routing import After, Number
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.records.surveys import HeldJointSurvey
     from cloister.hub.web.routing import Routes
 
 _SMOKES = {"text": "Do you smoke?", "kind": "yes-no", "epsilon": "1"}
@@ -124,19 +125,8 @@ class JointReceived(BaseModel):
 def line_of(row: HeldJointSurvey) -> JointLine:
     """A row as a line."""
     helper = joint.helper_of(row)
-    return JointLine(
-        id=row.id,
-        title=row.title,
-        purpose=row.purpose,
-        state=row.state,
-        invited=row.invited,
-        questions=joint.survey_of(row).to_dict()["questions"] if row.questions else [],
-        helper=helper["name"],
-        fingerprint=helper["fingerprint"],
-        created=row.created,
-        opened=row.opened,
-        closed=row.closed,
-    )
+    questions = joint.survey_of(row).to_dict()["questions"] if row.questions else []
+    return read_of(JointLine, row, questions=questions, helper=helper["name"], fingerprint=helper["fingerprint"])
 
 
 def add(routes: Routes) -> None:
@@ -152,7 +142,7 @@ def _composing(routes: Routes) -> None:
     ) -> JointPage:
         """One's own; the newest first."""
         with hub.database.reading() as db:
-            rows = joint.joints_of(db, caller, after=after, limit=limit + 1)
+            rows = drafts.own(HeldJointSurvey, db, caller, after=after, limit=limit + 1)
         more = rows[limit - 1].id if len(rows) > limit else None
         return JointPage(surveys=of_each(rows[:limit], line_of), next=more)
 
@@ -176,7 +166,7 @@ def _composing(routes: Routes) -> None:
     def drop_joint_survey(hub: HubDep, caller: CallerDep, number: Number) -> None:
         """A survey whose helper was asked stays."""
         with hub.database.begin() as db:
-            joint.drop_joint(hub, db, caller, number)
+            drafts.drop_draft(HeldJointSurvey, hub, db, caller, number)
 
     @routes.post("/joint-surveys/{number}/link", "survey.manage", "Ask for a helper", "The secret of its link, shown only here")
     def link(hub: HubDep, caller: CallerDep, number: Number) -> HelperLink:
@@ -206,7 +196,7 @@ def _composing(routes: Routes) -> None:
     def invite_joint(hub: HubDep, caller: CallerDep, number: Number, wanted: JointInviting) -> JointInvitations:
         """Each is good for one report; the hub keeps a digest, and doesn't know who gets which."""
         with hub.database.begin() as db:
-            return JointInvitations(tokens=joint.invite(hub, db, caller, number, wanted.count))
+            return JointInvitations(tokens=drafts.invite(HeldJointSurvey, hub, db, caller, number, wanted.count))
 
 
 def _answering(routes: Routes) -> None:
@@ -216,7 +206,7 @@ def _answering(routes: Routes) -> None:
     def joint_form(hub: HubDep, number: Number) -> JointForm:
         """As `JointSurvey.from_dict` reads it. Needs no session."""
         with hub.database.reading() as db:
-            row = joint.asked_joint(db, number)
+            row = asked(db, number, HeldJointSurvey)
         survey = joint.survey_of(row)
         return JointForm(survey=survey.to_dict(), digest=survey.digest, helper=joint.helper_of(row)["key"])
 

@@ -11,9 +11,11 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.database import of_each
 from cloister.hub.hub import HubDep
-from cloister.hub.problems import Problem, problem_of
-from cloister.hub.services.surveys import joint
+from cloister.hub.problems import Problem, beside_form, problem_of
+from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey
+from cloister.hub.services.surveys import drafts, joint
 from cloister.hub.services.surveys.composing import options_typed
+from cloister.hub.services.surveys.counting import asked
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.surveys import HeldJointSurvey
 
 _PAGE = 30
 _TYPED = {"text": "", "epsilon": "1", "options": "", "low": "0", "high": "10"}
@@ -88,7 +89,7 @@ def _composing(routes: Pages) -> None:
     def joint_drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Throw a draft away."""
         with hub.database.begin() as db:
-            joint.drop_joint(hub, db, caller, number)
+            drafts.drop_draft(HeldJointSurvey, hub, db, caller, number)
         return go(request, "/joint-surveys", request_gettext(request)("The draft was discarded."))
 
 
@@ -100,7 +101,7 @@ def _running(routes: Pages) -> None:
             with hub.database.begin() as db:
                 secret = joint.ask_helper(hub, db, caller, number)
         except CloisterError as error:
-            return _refused(request, hub, caller, number, error)
+            return _one(request, hub, caller, number, {}, problem=beside_form(error))
         return _one(request, hub, caller, number, {}, secret=secret)
 
     @routes.post("/joint-surveys/{number}/open", "survey.manage")
@@ -120,11 +121,11 @@ def _running(routes: Pages) -> None:
         """Make invitations, and show them once."""
         try:
             with hub.database.begin() as db:
-                tokens = joint.invite(hub, db, caller, number, _whole(form, "count"))
+                tokens = drafts.invite(HeldJointSurvey, hub, db, caller, number, whole_typed(form, "count", signed=True))
                 row = joint.seen_joint(hub, db, caller, number)
         except CloisterError as error:
-            return _refused(request, hub, caller, number, error)
-        addresses = [f"{_base(request)}/j/{row.id}#{token}" for token in tokens]
+            return _one(request, hub, caller, number, {}, problem=beside_form(error))
+        addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
         return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/joint-surveys")
 
     @routes.get("/joint-surveys/{number}/fresh", "survey.see")
@@ -141,7 +142,7 @@ def _running(routes: Pages) -> None:
     def joint_respond(request: Request, hub: HubDep, number: Number) -> Response:
         """The survey, for whoever has its link."""
         with hub.database.reading() as db:
-            row = joint.asked_joint(db, number)
+            row = asked(db, number, HeldJointSurvey)
         return render(
             request,
             "surveys/respond_joint.html",
@@ -156,12 +157,13 @@ def _question(form: Form) -> dict[str, Any]:
     said: dict[str, Any] = {"text": form.text("text", most=1000), "kind": kind, "epsilon": form.text("epsilon", most=60)}
     if kind == "choice":
         said["options"] = options_typed(form.text("options", most=60_000))
-    return said | ({name: _whole(form, name) for name in ("low", "high")} if kind == "number" else {})
+    return said | ({name: whole_typed(form, name, signed=True) for name in ("low", "high")} if kind == "number" else {})
 
 
-def _whole(form: Form, name: str) -> int:
+def whole_typed(form: Form, name: str, *, signed: bool = False) -> int:
+    """A whole number as it was typed."""
     text = form.text(name, most=20)
-    if not text.removeprefix("-").isdecimal():
+    if not (text.removeprefix("-") if signed else text).isdecimal():
         raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead="100")
     return int(text)
 
@@ -180,24 +182,15 @@ def _act(
             act(db)
     except CloisterError as error:
         typed = {} if form is None else {name: form.get(name, "") for name in ("kind", *_TYPED)}
-        return _refused(request, hub, caller, number, error, typed)
+        return _one(request, hub, caller, number, typed, problem=beside_form(error))
     return go(request, f"/joint-surveys/{number}", said)
-
-
-def _refused(
-    request: Request, hub: Hub, caller: Caller, number: str, error: CloisterError, typed: dict[str, str] | None = None
-) -> Response:
-    problem = problem_of(error)
-    if problem.status in (403, 404):
-        raise error
-    return _one(request, hub, caller, number, typed or {}, problem=problem)
 
 
 def _list(
     request: Request, hub: Hub, caller: Caller, after: str, *, typed: dict[str, str] | None = None, problem: Problem | None = None
 ) -> Response:
     with hub.database.reading() as db:
-        rows = joint.joints_of(db, caller, after=after, limit=_PAGE + 1)
+        rows = drafts.own(HeldJointSurvey, db, caller, after=after, limit=_PAGE + 1)
     older = f"/joint-surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
     told = {
         "surveys": of_each(rows[:_PAGE], _line),
@@ -235,7 +228,7 @@ def _one(
         "results": joint.results_of(row) if row.state == "done" else [],
         "total": text_of(joint.survey_of(row).epsilon) if row.questions else "0",
         "helper": joint.helper_of(row),
-        "link": f"{_base(request)}/j/{row.id}",
+        "link": link_of(request, row),
         "helper_link": f"{_base(request)}/joint-surveys/{row.id}#{secret}" if secret else "",
         "kinds": joint.KINDS,
         "kind": kind if kind in joint.KINDS else "yes-no",
@@ -243,6 +236,11 @@ def _one(
         "problem": problem,
     }
     return render(request, "surveys/joint.html", status=problem.status if problem else 200, **told)
+
+
+def link_of(request: Request, row: HeldSurvey | HeldJointSurvey) -> str:
+    """The address at which people answer."""
+    return f"{_base(request)}{drafts.LINKS[type(row)]}/{row.id}"
 
 
 def _base(request: Request) -> str:

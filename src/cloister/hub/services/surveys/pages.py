@@ -13,13 +13,14 @@ from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import of_each
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
-from cloister.hub.problems import Problem, problem_of
+from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.records.surveys import HeldSurvey, SurveyTicket
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import read_release
 from cloister.hub.services.surveys import drafts, joint_pages
 from cloister.hub.services.surveys.composing import FIELDS, KINDS, composed, levels_typed, of_text, question_typed
 from cloister.hub.services.surveys.counting import answers_of, asked
+from cloister.hub.services.surveys.joint_pages import link_of, whole_typed
 from cloister.hub.services.surveys.modelling import (
     METHODS,
     SURVEY_MODEL,
@@ -98,7 +99,7 @@ def _composing(routes: Pages) -> None:
                 number,
                 **{name: form.text(name, most=6000) for name in ("title", "purpose", "introduction", "cap")},
                 levels=levels_typed(form.all("level")[:8], form.all("epsilon")[:8]),
-                hoped=_whole(form, "hoped"),
+                hoped=whole_typed(form, "hoped"),
                 invited=form.flag("invited"),
             )
 
@@ -125,7 +126,7 @@ def _composing(routes: Pages) -> None:
     def drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Throw a draft away."""
         with hub.database.begin() as db:
-            drafts.drop_draft(hub, db, caller, number)
+            drafts.drop_draft(HeldSurvey, hub, db, caller, number)
         return go(request, "/surveys", request_gettext(request)("The draft was discarded."))
 
 
@@ -147,14 +148,11 @@ def _running(routes: Pages) -> None:
         """Make invitations, and show them once."""
         try:
             with hub.database.begin() as db:
-                tokens = drafts.invite(hub, db, caller, number, _whole(form, "count"))
+                tokens = drafts.invite(HeldSurvey, hub, db, caller, number, whole_typed(form, "count"))
                 row = drafts.seen_survey(hub, db, caller, number)
         except CloisterError as error:
-            problem = problem_of(error)
-            if problem.status in (403, 404):
-                raise
-            return _survey(request, hub, caller, number, {}, problem=problem)
-        addresses = [f"{_link(request, row)}#{token}" for token in tokens]
+            return _survey(request, hub, caller, number, {}, problem=beside_form(error))
+        addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
         return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/surveys")
 
     @routes.get("/surveys/{number}/fresh", "survey.see")
@@ -201,10 +199,7 @@ def _learning(routes: Pages) -> None:
                 raise InvalidParameter("The method is invalid", why="it is not one of the methods", instead=next(iter(METHODS)))
             job = submit_training(hub, caller, f"form {form.text('key', most=60)}", number, SurveyTraining(**typed))
         except CloisterError as error:
-            problem = problem_of(error)
-            if problem.status in (403, 404):
-                raise
-            return _order(request, hub, caller, number, typed, problem)
+            return _order(request, hub, caller, number, typed, beside_form(error))
         return go(request, f"/jobs/{job}")
 
     @routes.post("/survey-models/{number}/predictions", "release.see")
@@ -256,10 +251,8 @@ def _act(request: Request, hub: Hub, caller: Caller, number: str, form: Form, sa
         with hub.database.begin() as db:
             act(db)
     except CloisterError as error:
-        problem = problem_of(error)
-        if problem.status in (403, 404):
-            raise
-        return _survey(request, hub, caller, number, {name: form.get(name, "") for name in ("kind", *_TYPED)}, problem=problem)
+        typed = {name: form.get(name, "") for name in ("kind", *_TYPED)}
+        return _survey(request, hub, caller, number, typed, problem=beside_form(error))
     return go(request, f"/surveys/{number}", said)
 
 
@@ -296,7 +289,7 @@ def _survey(
         unused, tally = db.scalar(good) or 0, tallied(db, row)
         words = looked_for(hub, db, caller, row, tally)
     results = shown(row, results_of(hub, row.id, tally, words), words, request_gettext(request))
-    told: dict[str, Any] = {"row": row, "link": _link(request, row), "unused": unused, "results": results, "problem": problem}
+    told: dict[str, Any] = {"row": row, "link": link_of(request, row), "unused": unused, "results": results, "problem": problem}
     return render(request, "surveys/survey.html", **told)
 
 
@@ -337,17 +330,6 @@ def _draft(hub: Hub, row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _link(request: Request, row: HeldSurvey) -> str:
-    return f"{str(request.base_url).rstrip('/')}/s/{row.id}"
-
-
-def _whole(form: Form, name: str) -> int:
-    text = form.text(name, most=20)
-    if not text.isdecimal():
-        raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead="100")
-    return int(text)
-
-
 def _responding(routes: Pages) -> None:
     """The respondent's page: no account, no cookie that matters, and nothing but randomised values comes back.
 
@@ -359,7 +341,7 @@ def _responding(routes: Pages) -> None:
     def page(request: Request, hub: HubDep, number: Number) -> Response:
         """The survey, for whoever has its link."""
         with hub.database.reading() as db:
-            row = asked(db, number)
+            row = asked(db, number, HeldSurvey)
             told = {
                 "number": row.id,
                 "title": row.title,

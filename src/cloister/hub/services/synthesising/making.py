@@ -15,7 +15,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.services.synthesising.order import ACTION, ORDER, Synthesis
 from cloister.hub.services.synthesising.tables import SYNTHETIC, kept
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import Terms, Words
+from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.privacy import Guarantee, text_of, zero_of
@@ -45,9 +45,6 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
         withheld=N_("The synthetic table was not released"),
     )
 
-    def about(self, order: Synthesis) -> dict[str, Any]:
-        return {"method": order.method, "table": order.table[:200]}
-
     def ready(self, *given: Any, **how: Any) -> ReadyTable[Synthesis]:
         order: Synthesis = given[3]
 
@@ -57,9 +54,8 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
             except CloisterError:  # what is wrong with the columns is told where it is rehearsed
                 return spend_of(order.spending, budget).whole()
 
-        terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, method=order.way)
-        how |= {"table": order.table, "columns": order.columns, "terms": terms, "words": self.words}
-        return ready_table(*given, **how, spend=order.spending, charge=charge)
+        how |= {"columns": order.columns, "charge": charge, "method": order.way, "spend": order.spending}
+        return ready_table(self, *given, **how)
 
     def rehearse(self, found: ReadyTable[Synthesis]) -> None:
         """Refuse columns that cannot be fitted, and rules that cannot be obeyed; that follows from their declarations."""

@@ -14,45 +14,23 @@ from cloister.hub.description import example
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import key_of
-from cloister.hub.services.vault.keeping import Asked, followed, keep_scores, received, registered, renewed, standings
+from cloister.hub.services.vault.keeping import (
+    PLAIN,
+    Line,
+    NewMaskedDataSet,
+    followed,
+    keep_scores,
+    received,
+    registered,
+    renewed,
+    standings,
+)
 from cloister.hub.web.routing import Routes
 
-_PLAIN = r"^[^\x00]*$"
-_Line = Annotated[str, Field(max_length=5000, pattern=_PLAIN)]
-_Name = Annotated[str, Path(max_length=63, pattern=_PLAIN)]
+_Name = Annotated[str, Path(max_length=63, pattern=PLAIN)]
 _BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 }
-
-
-class NewMaskedDataSet(BaseModel):
-    """A data set of a first batch that was uploaded."""
-
-    model_config = ConfigDict(extra="forbid", strict=True) | example(
-        upload="01JD0000000000000000000000",
-        name="patients",
-        title="Patients of the clinic",
-        holder="keys",
-        key="ab" * 64,
-        population="patients",
-        reason="The clinic takes adults up to 90.",
-        epsilon="2",
-        layers={"age": ["AES-GCM-SIV", "range index of 8 levels"]},
-    )
-
-    upload: _Line
-    name: _Line
-    title: _Line
-    about: _Line = ""
-    reason: Annotated[_Line, Field(description="Where the bounds come from, in public words.")]
-    holder: Annotated[_Line, Field(description="The key holder's name, as in its csp.toml.")]
-    key: Annotated[_Line, Field(description="The key holder's public key, 128 digits.")]
-    population: _Line
-    epsilon: _Line = ""
-    delta: _Line = ""
-    rho: _Line = ""
-    layers: Annotated[dict[_Line, list[_Line]], Field(max_length=1000)] = {}
-    listed: bool = False
 
 
 class NewPads(BaseModel):
@@ -62,9 +40,9 @@ class NewPads(BaseModel):
         holder="new keys", key="cd" * 64, uploads=["01JD0000000000000000000000"]
     )
 
-    holder: _Line
-    key: _Line
-    uploads: Annotated[list[_Line], Field(max_length=100_000, description="The differences, in the order of the batches.")]
+    holder: Line
+    key: Line
+    uploads: Annotated[list[Line], Field(max_length=100_000, description="The differences, in the order of the batches.")]
 
 
 class Verified(BaseModel):
@@ -72,7 +50,7 @@ class Verified(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    problems: Annotated[list[_Line], Field(max_length=1000)]
+    problems: Annotated[list[Line], Field(max_length=1000)]
     changes: Annotated[int, Field(ge=0, description="Of the collections, so far.")]
     epoch: Annotated[int, Field(ge=1, description="One more after each rotation of keys.")]
 
@@ -84,8 +62,8 @@ class Scores(BaseModel):
         scores={"town": "100 cells; guessed without looking: 60 %"}, verified={"problems": [], "changes": 12, "epoch": 2}
     )
 
-    scores: Annotated[dict[_Line, _Line], Field(max_length=1000, default_factory=dict)]
-    layers: Annotated[dict[_Line, list[_Line]], Field(max_length=1000, default_factory=dict)]
+    scores: Annotated[dict[Line, Line], Field(max_length=1000, default_factory=dict)]
+    layers: Annotated[dict[Line, list[Line]], Field(max_length=1000, default_factory=dict)]
     verified: Verified | None = None
 
 
@@ -172,8 +150,7 @@ def api() -> APIRouter:
     def make(hub: HubDep, caller: PersonDep, body: NewMaskedDataSet) -> Version:
         """Of a first batch that was uploaded. Its format declares the columns."""
         budget = budget_of(body.epsilon, body.delta, body.rho) if body.epsilon or body.rho else None
-        asked = Asked(**body.model_dump(exclude={"epsilon", "delta", "rho"}))
-        return Version(version=registered(hub, caller, asked, budget).version)
+        return Version(version=registered(hub, caller, body, budget).version)
 
     @routes.post(
         "/masked-datasets/{name}/pads",

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import delete, select
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
@@ -22,6 +23,7 @@ from cloister.crypto import fingerprint
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import data_set_object
+from cloister.hub.description import example
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue import (
     Masked,
@@ -57,6 +59,8 @@ SCORES = "leakage"
 """The kind of such an owner's view, as it is stored."""
 _MOST_FIELDS, _LONGEST_TEXT = 1000, 2000
 _SHOWN_BYTES = 96
+PLAIN = r"^[^\x00]*$"
+Line = Annotated[str, Field(max_length=5000, pattern=PLAIN)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,21 +72,33 @@ class Waiting:
     bytes: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What an owner says of a first batch."""
+class NewMaskedDataSet(BaseModel):
+    """A data set of a first batch that was uploaded."""
 
-    upload: str
-    name: str
-    title: str
-    holder: str
-    """What the key holder is called."""
-    key: str
-    """Its public key, 128 digits."""
-    population: str
-    about: str = ""
-    reason: str = ""
-    layers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    model_config = ConfigDict(extra="forbid", strict=True) | example(
+        upload="01JD0000000000000000000000",
+        name="patients",
+        title="Patients of the clinic",
+        holder="keys",
+        key="ab" * 64,
+        population="patients",
+        reason="The clinic takes adults up to 90.",
+        epsilon="2",
+        layers={"age": ["AES-GCM-SIV", "range index of 8 levels"]},
+    )
+
+    upload: Line
+    name: Line
+    title: Line
+    about: Line = ""
+    reason: Annotated[Line, Field(description="Where the bounds come from, in public words.")]
+    holder: Annotated[Line, Field(description="The key holder's name, as in its csp.toml.")]
+    key: Annotated[Line, Field(description="The key holder's public key, 128 digits.")]
+    population: Line
+    epsilon: Line = ""
+    delta: Line = ""
+    rho: Line = ""
+    layers: Annotated[dict[Line, list[Line]], Field(max_length=1000)] = {}
     listed: bool = False
 
 
@@ -173,7 +189,7 @@ def followed(hub: Hub, caller: Caller, upload: Waiting) -> tuple[str, int] | Non
     )
 
 
-def registered(hub: Hub, caller: Caller, asked: Asked, budget: Guarantee | None) -> DataSet:
+def registered(hub: Hub, caller: Caller, asked: NewMaskedDataSet, budget: Guarantee | None) -> DataSet:
     """The data set of a first batch."""
     upload = waiting(hub, caller, asked.upload)
     if upload.head is None or upload.head.after:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
@@ -15,7 +15,7 @@ from cloister.hub.guidance import budget_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import key_of, money_of, populations_of
 from cloister.hub.problems import problem_of
-from cloister.hub.services.vault.keeping import Asked, all_waiting, followed, received, registered, standing, standings
+from cloister.hub.services.vault.keeping import NewMaskedDataSet, all_waiting, followed, received, registered, standing, standings
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep, check_token
 from cloister.hub.web.multipart import FileForm
@@ -66,12 +66,9 @@ def pages() -> APIRouter:
     return routes.router
 
 
-def _asked(form: Form, population: str) -> Asked:
-    return Asked(
-        **{each: form.text(each) for each in ("upload", "name", "title", "about", "reason", "holder", "key")},  # type: ignore[arg-type]
-        population=population,
-        listed=form.flag("listed"),
-    )
+def _asked(form: Form, population: str) -> NewMaskedDataSet:
+    texts: dict[str, Any] = {each: form.text(each) for each in ("upload", "name", "title", "about", "reason", "holder", "key")}
+    return NewMaskedDataSet.model_construct(**texts, population=population, listed=form.flag("listed"))
 
 
 def _page(
