@@ -15,6 +15,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, LedgerError
@@ -629,7 +630,7 @@ def _check_request(costs: Mapping[str, Guarantee], *, who: str, what: str, purpo
 
 def _check_names(populations: Iterable[str] = (), **names: str) -> None:
     """Names and reasons go into lines that people read: text, not empty, printable, of a size to read."""
-    for name, value in [*[("population", each) for each in populations], *names.items()]:
+    for name, value in [*zip(repeat("population"), populations), *names.items()]:
         if not is_text(value, 1000):
             raise InvalidParameter(
                 f"{name} is invalid", why="it must be printable text of 1 to 1000 characters", instead=f"{name}='…'"

@@ -136,8 +136,9 @@ class Door:
 
     def declared(self, table: str) -> Table:
         """The declaration of a table; one that may not be seen is refused in the words for one that does not exist."""
-        self.seen.check(table)
-        return self.tables[table]
+        seen = self.seen
+        seen.check(table)
+        return seen.tables[table]
 
     def population_of(self, table: str) -> tuple[str, Guarantee]:
         """The population whose people a private table is about, with its budget."""

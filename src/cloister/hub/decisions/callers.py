@@ -51,7 +51,8 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
             why="it is unknown, revoked or expired",
             instead="make another at /account/tokens",
         )
-    if not row.token_second_factor and must_have_second_factor(hub.settings, _listed(row.roles)):
+    caller = _by_token(row, address)
+    if not caller.second_factor and must_have_second_factor(hub.settings, caller.roles):
         raise Unauthenticated(
             "The API token is not valid",
             why="this hub requires two-step verification of you, and the session that created the token had none",
@@ -60,7 +61,7 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
     if row.token_used is None or now - row.token_used >= USED_EACH:
         with hub.database.begin() as db:
             db.execute(update(ApiToken).where(ApiToken.id == row.token_id).values(used=now))
-    return _by_token(row, address)
+    return caller
 
 
 def caller_again(hub: Hub, db: Session, caller: Caller) -> Caller | None:

@@ -140,7 +140,7 @@ def assembled(plan: Plan, history: History, *, who: str) -> list[Release]:
 
 def refined(how: Refinement, history: History, *, who: str) -> Release:
     """The answer that follows from a finer release: its readings are sums of that one's."""
-    release = _release(_Answer(how.wanted, how.formulas, True), how.readings(history), None, None, history, history.cost(), who)
+    release = released_from(how.wanted, how.formulas, _together(how.readings(history)), history, who=who, repeated=True)
     return replace(release, notes=(*release.notes, FOLLOWS))
 
 
@@ -148,7 +148,7 @@ def released_from(
     shape: Shape, formulas: tuple[Formula, ...], readings: Mapping[str, Reading], history: History, *, who: str, repeated: bool
 ) -> Release:
     """The answer that follows from readings which were worked out from those of several measurements."""
-    return _release(_Answer(shape, formulas, repeated), [readings], None, None, history, history.cost(), who)
+    return _release(_Answer(shape, formulas, repeated), readings, None, None, history, history.cost(), who)
 
 
 def released_part(plan: Plan, place: int, history: History, *, who: str) -> Release:
@@ -166,15 +166,20 @@ class _Answer:
 
 
 def _released(part: Part, place: int, history: History, total: Mapping[str, Guarantee], who: str) -> Release:
-    found = [stored.parts[place] for stored in history.stored]
+    first, *others = [stored.parts[place] for stored in history.stored]
     answer = _Answer(part.shape, part.shape.formulas, part.repeated)
-    readings = [dict(each.readings) for each in found]
-    return _release(answer, readings, found[0].keys, found[0].threshold, history, total, who)
+    readings = _together([each.readings for each in (first, *others)]) if others else first.readings
+    return _release(answer, readings, first.keys, first.threshold, history, total, who)
+
+
+def _together(found: Sequence[Mapping[str, Reading]]) -> Mapping[str, Reading]:
+    """Of each raw the readings that were bought, as one."""
+    return found[0] if len(found) == 1 else {name: combined([each[name] for each in found]) for name in found[0]}
 
 
 def _release(
     answer: _Answer,
-    found: Sequence[Mapping[str, Reading]],
+    readings: Mapping[str, Reading],
     keys: tuple[Values, ...] | None,
     threshold: Threshold | None,
     history: History,
@@ -182,7 +187,6 @@ def _release(
     who: str,
 ) -> Release:
     shape = answer.shape
-    readings = {name: combined([each[name] for each in found]) for name in found[0]}
     visible = shape.grid.visible() if keys is None else None
     if visible is not None and len(visible) < shape.grid.cells:
         readings = {name: cut(reading, visible) for name, reading in readings.items()}

@@ -320,14 +320,14 @@ class Release:
 
     def _series(self, name: str) -> Series:
         formula = self._measured.get(name)
-        return self.groups[name] if formula is None else formula.series(self._known())
+        return self.groups[name] if formula is None else formula.series(self._known)
 
     def _margin(self, name: str, confidence: float) -> Series:
         formula = self._measured.get(name)
         if formula is None:
             return self.groups[name]
         if (name, confidence) not in self._widths:
-            self._widths[name, confidence] = formula.margins(self._known(), confidence)
+            self._widths[name, confidence] = formula.margins(self._known, confidence)
         return Series("real", self._widths[name, confidence].copy())
 
     @cached_property
@@ -335,6 +335,7 @@ class Release:
         """Margins that were worked out: whoever shows a release asks for them several times."""
         return {}
 
+    @cached_property
     def _known(self) -> Mapping[str, Reading]:
         """The readings; of undeclared groups with what their counts had to reach to be shown."""
         units = self.readings.get("units")

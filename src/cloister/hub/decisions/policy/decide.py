@@ -169,7 +169,7 @@ def _by_owner(who: Who, action: Action, which: Object, context: Context) -> Deci
     if not action.overseers.isdisjoint(who.roles):
         return Decision(allowed=True, action=action.name, rule="overseer", reason="overseer")
     ask = Ask(role="owner", person=which.owner, institution=which.institution)
-    if action.by != "grant":
+    if not action.grantable:
         return _no(action.name, No(rule="owner", reason="not-owner", ask=ask))
     holding, nearest, stage = [], None, 0
     for grant in which.grants:

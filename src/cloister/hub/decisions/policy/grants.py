@@ -63,7 +63,7 @@ def refusal(grant: GrantFacts, who: Who, action: Action, which: Object, context:
     """
     members, rules, now = grant.members, grant.rules, context.now
     given = allows(rules, action) or _as_algorithm(rules, action, context)
-    if not (action.by == "grant" and given and _named(members, who)):
+    if not (action.grantable and given and _named(members, who)):
         return "no-grant"
     if grant.revoked:
         return "revoked"
