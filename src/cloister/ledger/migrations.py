@@ -56,7 +56,7 @@ def rebuild(book: Book) -> Replay:
     rows = sorted(replay.accounts(), key=lambda row: row[:2])
     store.executemany("INSERT INTO accounts (population, who, cap, spent, slack, unbounded) VALUES (?, ?, ?, ?, ?, ?)", rows)
     store.executemany("INSERT INTO charges (population, what, id) VALUES (?, ?, ?)", sorted(replay.charges))
-    draws = sorted(replay.debits())
+    draws = sorted(replay.drawn_rows())
     store.executemany("INSERT INTO draws (population, who, what, spent, slack) VALUES (?, ?, ?, ?, ?)", draws)
     store.executemany("INSERT INTO sources (source, population) VALUES (?, ?)", sorted(replay.sources.items()))
     store.executemany("INSERT INTO outcomes (id, state, attempt) VALUES (?, ?, ?)", sorted(replay.outcomes()))

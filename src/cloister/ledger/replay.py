@@ -84,7 +84,7 @@ class Replay:
             rows.add((*place, None if share is None else " ".join(encode(share)), *_units(spent), 0))
         return rows
 
-    def debits(self) -> set[tuple[str, ...]]:
+    def drawn_rows(self) -> set[tuple[str, ...]]:
         """The rows of the table of draws."""
         return {(*place, *_units(sums)) for place, sums in self.draws.items()}
 

@@ -77,7 +77,7 @@ def _tables(store: Store, replay: Replay, number: int) -> BrokenLine | None:
         return BrokenLine(line=number, reason="the format of the tables is not what the lines say")
     for table, columns, texts, reason in (
         ("accounts", _COLUMNS, replay.accounts(), "a budget, a share or a sum in the tables is not what the lines add up to"),
-        ("draws", "population, who, what, spent, slack", replay.debits(), "the table of draws is not what the lines say"),
+        ("draws", "population, who, what, spent, slack", replay.drawn_rows(), "the table of draws is not what the lines say"),
         ("sources", "source, population", set(replay.sources.items()), "the table of sources is not what the lines say"),
     ):
         rows = store.execute(f"SELECT {columns} FROM {table}").fetchall()  # noqa: S608

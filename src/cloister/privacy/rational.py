@@ -103,7 +103,7 @@ def whole_number(number: Fraction, name: str, *, least: int = 0, usual: int = 1)
     3
     """
     if number.denominator != 1 or number < least:
-        why = f"it must be a whole number{' from 1 on' if least else ''}"
+        why = "it must be a whole number from 1 on" if least else "it must be a whole number"
         raise InvalidParameter(f"{name}={text_of(number)} is invalid", why=why, instead=f"{name}={usual}")
     return int(number)
 
