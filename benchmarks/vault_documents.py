@@ -123,7 +123,7 @@ def fresh(sealed: cl.vault.Collection, size: str) -> None:
         return updated({bucket: buckets[bucket]}, lambda parents: nodes)[""]
 
     assert path(0) == mark.root
-    signed = over(lambda n: reader.signature(mark.counter, mark.root), lambda n: None)
+    signed = over(lambda n: reader.signatures(mark.counter, mark.root), lambda n: None)
     report("sealed store, freshness, the signed root, µs", signed * 1e3, 20, size, most=True)
     report("sealed store, freshness, a path of three levels, µs", over(path, lambda n: None) * 1e3, 20, size, most=True)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import Depends, Request
 
+from cloister.hub.database import left_out
 from cloister.hub.problems import Unauthenticated
 
 Via = Literal["nobody", "session", "token", "system"]
@@ -84,6 +85,12 @@ def somebody(calls: Collection[object]) -> bool:
     (False, True)
     """
     return _person in calls
+
+
+def left_out_for(caller: Caller) -> list[str]:
+    """The rows that lists of this request went on without, as far as the caller may hear of them: the own ones, and an
+    administrator of all."""
+    return left_out(caller.id, all_rows=caller.has("administrator")) if caller.signed_in else []
 
 
 CallerDep = Annotated[Caller, Depends(_caller)]

@@ -20,6 +20,7 @@ import pkgutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -51,6 +52,10 @@ _ONE_WRITER = text(
 )
 _SQLITE_CONNECTIONS = 20
 """That are kept: to open one costs as much as a few questions to it."""
+
+
+T = TypeVar("T")
+V = TypeVar("V")
 
 
 class DatabaseUnavailable(CloisterError):
@@ -98,19 +103,28 @@ class Damaged:
     __getattr__ = __getitem__ = __iter__ = __len__ = __bool__ = __contains__ = _refused
 
 
+def sound(value: T) -> T:
+    """A value of a row, refused where it is damaged: for who passes it on to what knows nothing of that."""
+    if type(value) is Damaged:
+        raise damaged()
+    return value
+
+
 class Shaped(TypeDecorator[Any]):
-    """A column of JSON: an object, or a list. A row in which another thing stands is loaded like any other (`Damaged`)."""
+    """A column of JSON: an object, perhaps with keys that it needs, or a list. A row in which another thing stands is loaded like
+    any other (`Damaged`)."""
 
     impl: type[TypeEngine[Any]] = JSON
     cache_ok = True
 
-    def __init__(self, shape: type) -> None:
+    def __init__(self, shape: type, *needs: str) -> None:
         super().__init__()
-        self.shape = shape
+        self.shape: Any = shape
+        self.needs = needs
 
     def result_processor(self, dialect: Any, coltype: Any) -> Any:
         """What the program gets."""
-        shape, as_text = self.shape, dialect.name == "sqlite" or type(self).impl is not JSON
+        shape, needs, as_text = self.shape, self.needs, dialect.name == "sqlite" or type(self).impl is not JSON
         read: Any = json.JSONDecoder().decode if as_text else super().result_processor(dialect, coltype)
         read = read or (lambda value: value)  # the driver of PostgreSQL reads it
 
@@ -118,10 +132,10 @@ class Shaped(TypeDecorator[Any]):
             if value is None:
                 return None
             try:
-                found = read(value)
+                found: Any = read(value)
             except (ValueError, TypeError, RecursionError):
                 return Damaged()
-            return found if found is None or isinstance(found, shape) else Damaged()
+            return found if found is None or (isinstance(found, shape) and all(name in found for name in needs)) else Damaged()
 
         return process
 
@@ -142,6 +156,21 @@ class ShapedText(Shaped):
         return lambda value: process(value or None)
 
 
+class TextOfJSON(ShapedText):
+    """A column of text that whoever uses it reads as JSON; empty where there is nothing."""
+
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Any) -> str:
+        """What the database is given."""
+        return str(value)
+
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        """What the program gets."""
+        process = super().result_processor(dialect, coltype)
+        return lambda value: read if type(read := process(value)) is Damaged else value
+
+
 def damaged_rows(db: Session) -> list[str]:
     """Each row in which a column of JSON has another form than it should: table, column and key."""
     found = []
@@ -153,14 +182,36 @@ def damaged_rows(db: Session) -> list[str]:
     return found
 
 
-T = TypeVar("T")
-V = TypeVar("V")
+LEFT_OUT: ContextVar[list[tuple[Base, str]] | None] = ContextVar("cloister left out", default=None)
+"""The rows that lists of this request went on without, each with the column that can't be read; None where nobody asks."""
 
 
-def readable(rows: Iterable[T], *, but: str = "") -> list[T]:
-    """The rows that can be read: a list goes on without others, which `cloister hub check` names. `but`: a column whose reader
-    knows what to do where it can't be read."""
-    return [row for row in rows if not any(type(value) is Damaged for name, value in vars(row).items() if name != but)]
+def _leave_out(row: object, column: str = "") -> None:
+    found = LEFT_OUT.get()
+    if found is not None and isinstance(row, Base) and (row, column) not in found:
+        found.append((row, column))
+
+
+def left_out(person: str, *, all_rows: bool) -> list[str]:
+    """What lists of this request went on without, as `cloister hub check` names it: a person's own rows, or `all_rows`."""
+    return [
+        f"{row.__tablename__}{column and '.'}{column} of {' '.join(map(str, row.__mapper__.primary_key_from_instance(row)))}"
+        for row, column in LEFT_OUT.get() or ()
+        if all_rows or person in (getattr(row, "person", None), getattr(row, "owner", None))
+    ]
+
+
+def readable(rows: Iterable[T], *, but: str = "", quietly: bool = False) -> list[T]:
+    """The rows that can be read: a list goes on without others, which are told to their owner and the administrator (`LEFT_OUT`).
+    `but`: a column whose reader knows what to do where it can't be read. `quietly`: what is left out is told elsewhere."""
+    found = []
+    for row in rows:
+        wrong = [name for name, value in vars(row).items() if type(value) is Damaged and name != but]
+        if not wrong:
+            found.append(row)
+        elif not quietly:
+            _leave_out(row, wrong[0].rstrip("_"))
+    return found
 
 
 def older_than(last: Any) -> ColumnElement[bool]:
@@ -174,8 +225,10 @@ def of_each(rows: Iterable[T], tell: Callable[[T], V], *, partly: bool = False) 
     `partly`: of a damaged one, too, where that is in another column than those that are told about."""
     found = []
     for row in rows if partly else readable(rows):
-        with contextlib.suppress(CloisterError, ValueError, TypeError, LookupError, AttributeError):
+        try:
             found.append(tell(row))
+        except (CloisterError, ValueError, TypeError, LookupError, AttributeError):
+            _leave_out(row)
     return found
 
 

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, GetPydanticSchema
 from pydantic_core import core_schema
 
 from cloister.hub.caller import somebody
+from cloister.hub.database import sound
 from cloister.hub.decisions.policy.actions import NOBODY, actions
 from cloister.hub.decisions.policy.strict import guarantee_text
 from cloister.hub.guard import action_of
@@ -61,7 +62,8 @@ PROBLEM: dict[str, Any] = {
     ],
 }
 _ABOUT = """Everything that programs do with the hub. What leaves it about people is differentially private, charged before it is
-worked out, and carries its guarantee, its error and its cost. Every refusal is problem details (RFC 9457)."""
+worked out, and carries its guarantee, its error and its cost. Every refusal is problem details (RFC 9457).
+Where a list leaves out damaged rows, the header Cloister-Left-Out names them to their owner and to administrators."""
 
 
 class Taken(BaseModel):
@@ -100,7 +102,7 @@ def example(**body: Any) -> ConfigDict:
 
 def read_of(model: type[Model], row: object, **other: Any) -> Model:
     """What a client is sent of a row: the fields of a model as they are called there, and these others."""
-    return model(**{name: getattr(row, name) for name in model.model_fields if name not in other}, **other)
+    return model(**{name: sound(getattr(row, name)) for name in model.model_fields if name not in other}, **other)
 
 
 def describe(app: FastAPI, cookie: str) -> None:

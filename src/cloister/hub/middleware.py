@@ -39,6 +39,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.hub.caller import NOBODY, Caller, left_out_for
+from cloister.hub.database import LEFT_OUT
 from cloister.hub.guard import check_action
 from cloister.hub.hub import Hub
 from cloister.hub.problems import Problem, problem_of
@@ -146,8 +148,9 @@ class Middleware:
         except CloisterError as error:
             await answer(request, problem_of(error))(scope, receive, send_on)
             return
-        passed = self._counted(scope, send_on, begun)
         caller = getattr(request.state, "caller", None)
+        passed = self._counted(scope, self._naming_left_out(send_on, caller) if path.startswith(_API) else send_on, begun)
+        LEFT_OUT.set([])
         who = (caller.id if caller is not None else "") or str(state["address"])
         known = caller is not None and caller.signed_in
         if scope["method"] not in _SAFE and not path.startswith(_UNLIMITED) and not isinstance(limited, _Whole):
@@ -292,6 +295,18 @@ class Middleware:
                 given = message.get("headers", [])
                 named = {name.lower() for name, _ in given}
                 message["headers"] = [*given, *[each for each in wanted if each[0] not in named]]
+            await send(message)
+
+        return sent
+
+    def _naming_left_out(self, send: Send, caller: Caller | None) -> Send:
+        """A program is told by a header which rows a list went on without; a page says it itself."""
+
+        async def sent(message: Message) -> None:
+            names = left_out_for(caller or NOBODY) if message["type"] == "http.response.start" else []
+            if names:
+                header = (b"cloister-left-out", "; ".join(names).encode("ascii", "replace"))
+                message["headers"] = [*message.get("headers", []), header]
             await send(message)
 
         return sent

@@ -177,9 +177,9 @@ def read_facts(db: Session) -> Facts:
     kept = db.scalars(select(InstitutionRule).where(InstitutionRule.ended.is_(None)).order_by(InstitutionRule.created))
     rules = [rule_in_row(row) for row in kept]
     wanted_sets = select(DataSet).where(DataSet.state != "deleted")
-    held = readable(db.scalars(wanted_sets), but="metadata_")  # what can't be read is open to nobody
+    held = readable(db.scalars(wanted_sets), but="metadata_", quietly=True)  # what can't be read is open to nobody
     data_sets = [(row, *policies_in_row(row)) for row in held]
-    algorithms = readable(db.scalars(select(Algorithm).where(Algorithm.withdrawn.is_(None))))
+    algorithms = readable(db.scalars(select(Algorithm).where(Algorithm.withdrawn.is_(None))), quietly=True)
     present = {row.id for row, _, _ in data_sets} | {row.id for row in algorithms}
     unreadable = [
         *(unread for _, unread in rules if unread is not None),
@@ -197,7 +197,7 @@ def read_facts(db: Session) -> Facts:
         algorithms={row.id: algorithm_object(row, of(row.id)) for row in algorithms},
         projects={
             row.id: project_object(row, frozenset(asked.get(row.id, ())))
-            for row in readable(db.scalars(select(Project).where(Project.closed.is_(None))))
+            for row in readable(db.scalars(select(Project).where(Project.closed.is_(None))), quietly=True)
         },
         mandatory=tuple(rule for rule, _ in rules),
         unreadable=tuple(unreadable),

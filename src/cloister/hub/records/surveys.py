@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base, ShapedText
+from cloister.hub.database import Base, Shaped, ShapedText, TextOfJSON
 
 _UNORDERED = {"sqlite_with_rowid": False}
 """Rows lie in the order of their names, which are chance. SQLite would number them as they come otherwise: the numbers would put
@@ -24,18 +24,18 @@ class HeldSurvey(Base):
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     title: Mapped[str] = mapped_column(String(200))
     purpose: Mapped[str] = mapped_column(default="")
-    draft: Mapped[dict[str, Any]]
+    draft: Mapped[dict[str, Any]] = mapped_column(Shaped(dict, "introduction", "levels", "cap", "questions"))
     """What its author wrote: introduction, levels, questions. Once it is open, nothing of it changes."""
     invited: Mapped[bool] = mapped_column(default=False)
     """Whether a report needs an invitation that nobody used before."""
     hoped: Mapped[int] = mapped_column(default=1000)
     state: Mapped[str] = mapped_column(String(20), default="draft")
     """draft, open, closed."""
-    body: Mapped[str] = mapped_column(default="")
+    body: Mapped[str] = mapped_column(TextOfJSON(dict), default="")
     """The survey as JSON, as respondents get it: its integers are the promise. Empty while it is a draft."""
-    tally: Mapped[str] = mapped_column(default="")
+    tally: Mapped[str] = mapped_column(TextOfJSON(dict), default="")
     """What was counted so far, as JSON: counts alone."""
-    words: Mapped[str] = mapped_column(default="")
+    words: Mapped[str] = mapped_column(TextOfJSON(dict, "n", "told"), default="")
     """What was found for the questions that ask for words, as JSON, and of how many reports."""
     looking: Mapped[str] = mapped_column(String(32), default="")
     """The job that looks for words, or the last one that did."""

@@ -4,7 +4,7 @@
 
 - `me`: the caller (`caller` is the same, but a `{% call %}` block hides it); `here`: the path; `hub_title`, `institution`;
 - `menu`: the links whose action the caller's roles may do, in groups; `help_address`: where the page is explained;
-- `flashes`: what the page before left to say;
+- `flashes`: what the page before left to say; `left_out`: the damaged rows that the page goes on without;
 - `fragment`: whether the page's script asks for a part of a page;
 - `_`, `ngettext`, `pgettext`, `npgettext`, `csrf()`, `asset()`;
 - the filters `guarantee`, `number`, `moment`, `ago`.
@@ -37,7 +37,7 @@ from starlette.types import Scope
 
 from cloister import local, together
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller, caller_of
+from cloister.hub.caller import Caller, caller_of, left_out_for
 from cloister.hub.decisions.policy.actions import ROLES
 from cloister.hub.guard import check_action
 from cloister.hub.hub import hub_of
@@ -125,6 +125,7 @@ def respond(
         "menu": menu_of(hub.links, partial(is_open, caller), request.url.path) if caller.signed_in else Menu(),
         "help_address": help_address(hub.settings.docs, REFUSED if status >= 400 else help_for(hub.help, request.url.path)),
         "flashes": flashes,
+        "left_out": [] if part else left_out_for(caller),
         "fragment": part,
     }
     page = Page(

@@ -21,7 +21,7 @@ from cloister.session.planning.shape import Shape
 from cloister.session.questions.declared import table_name
 from cloister.session.questions.spend import amount_of
 from cloister.session.questions.threshold import Threshold
-from cloister.session.releases.formulas import Formula, Reading, combined, cut, reading_of
+from cloister.session.releases.formulas import Formula, Reading, cut, reading_of, together
 from cloister.session.releases.frames import Values
 from cloister.session.releases.quantiles import Frequent, Ordered
 from cloister.session.releases.release import Provenance, Release
@@ -140,7 +140,7 @@ def assembled(plan: Plan, history: History, *, who: str) -> list[Release]:
 
 def refined(how: Refinement, history: History, *, who: str) -> Release:
     """The answer that follows from a finer release: its readings are sums of that one's."""
-    release = released_from(how.wanted, how.formulas, _together(how.readings(history)), history, who=who, repeated=True)
+    release = released_from(how.wanted, how.formulas, together(how.readings(history)), history, who=who, repeated=True)
     return replace(release, notes=(*release.notes, FOLLOWS))
 
 
@@ -168,13 +168,8 @@ class _Answer:
 def _released(part: Part, place: int, history: History, total: Mapping[str, Guarantee], who: str) -> Release:
     first, *others = [stored.parts[place] for stored in history.stored]
     answer = _Answer(part.shape, part.shape.formulas, part.repeated)
-    readings = _together([each.readings for each in (first, *others)]) if others else first.readings
+    readings = together([each.readings for each in (first, *others)]) if others else first.readings
     return _release(answer, readings, first.keys, first.threshold, history, total, who)
-
-
-def _together(found: Sequence[Mapping[str, Reading]]) -> Mapping[str, Reading]:
-    """Of each raw the readings that were bought, as one."""
-    return found[0] if len(found) == 1 else {name: combined([each[name] for each in found]) for name in found[0]}
 
 
 def _release(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,6 +75,11 @@ def combined(readings: list[Reading]) -> Reading:
     values = sum(reading.values.astype(np.float64) * (weight / total) for reading, weight in zip(readings, weights, strict=True))
     weighed = [term for reading, weight in zip(readings, weights, strict=True) for term in scaled(reading.terms, weight / total)]
     return Reading(np.asarray(values), tuple(term for term in weighed if term.weight) or readings[0].terms)
+
+
+def together(found: Sequence[Mapping[str, Reading]]) -> Mapping[str, Reading]:
+    """Of each raw the readings that were bought, as one."""
+    return found[0] if len(found) == 1 else {name: combined([each[name] for each in found]) for name in found[0]}
 
 
 def _beside(readings: list[Reading]) -> Reading:

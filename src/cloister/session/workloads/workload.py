@@ -39,7 +39,7 @@ from cloister.session.planning.plan import Plan
 from cloister.session.planning.shape import Shape
 from cloister.session.questions.question import Question
 from cloister.session.questions.spend import Measure
-from cloister.session.releases.formulas import Formula, Linear, Reading, Rounded, combined
+from cloister.session.releases.formulas import Formula, Linear, Reading, Rounded, together
 from cloister.session.releases.release import Release
 from cloister.session.releases.stored_kinds import written
 from cloister.session.workloads.marginal_shares import alike, best_shares
@@ -229,7 +229,7 @@ def assembled_workload(workload: Workload, shapes: Sequence[Shape], plan: Plan, 
     for number, family in enumerate(workload.families):
         first = workload.place(number)
         parts = [[stored.parts[first + offset].readings for stored in history.stored] for offset in range(len(family.weights))]
-        found = [{name: combined([each[name] for each in part]) for name in part[0]} for part in parts]
+        found = [together(part) for part in parts]
         for place, (formulas, readings) in family.answers(shapes, found).items():
             released[place] = released_from(shapes[place], formulas, readings, history, who=who, repeated=plan.repeated)
     start = len(plan.parts) - len(workload.alone)

@@ -29,7 +29,7 @@ from cloister.hub.platform.access.names import Names, names_in
 from cloister.hub.platform.access.requests import say, spoken, thread
 from cloister.hub.platform.access.sentences import members_text
 from cloister.hub.platform.access.typed import Typed
-from cloister.hub.platform.access.views import UnreadableView, unreadable_views
+from cloister.hub.platform.access.views import UnreadableView, damaged_views, unreadable_views
 from cloister.hub.service import Card, Guide, Link, Service, routes_in
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ __all__ = [
     "UnreadableView",
     "algorithms_of",
     "contradicted",
+    "damaged_views",
     "days_in",
     "grant",
     "members_text",

@@ -345,6 +345,12 @@ def _meant(grant: GrantFacts, roles: frozenset[str], now: datetime, institutions
             )
 
 
+def damaged_views(db: Session, _: Gettext = str) -> list[UnreadableView]:
+    """Every row that can't be read."""
+    why = _(N_("the row is damaged, or a later version wrote it"))
+    return [UnreadableView(title=each, why=why) for each in damaged_rows(db)]
+
+
 def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
     """What of a hub can't be read: grants, rules, policies and rows; none of one that was never opened. Nothing is written;
     its services are to be known already: what one of them lets people do is an action that grants name.
@@ -355,10 +361,7 @@ def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
     database = Database(settings.database if elsewhere else sqlite_address(settings.path("hub.db")))
     try:
         with database.reading() as db:
-            damaged = [
-                UnreadableView(title=each, why="the row is damaged, or a later version wrote it") for each in damaged_rows(db)
-            ]
-            return unreadable_views(db, read_facts(db)) + damaged
+            return unreadable_views(db, read_facts(db)) + damaged_views(db)
     finally:
         database.close()
 

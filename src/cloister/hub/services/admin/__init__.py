@@ -21,7 +21,7 @@ from cloister.hub.decisions.facts import facts_of
 from cloister.hub.edition import EDITION
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import same
-from cloister.hub.platform.access import unreadable_views
+from cloister.hub.platform.access import damaged_views, unreadable_views
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.service import Link, Service
 from cloister.hub.settings import known_settings
@@ -49,7 +49,8 @@ def pages() -> APIRouter:
     @routes.get("/settings", "settings.see")
     def settings(hub: HubDep, request: Request) -> Response:
         with hub.database.reading() as db:
-            unreadable = unreadable_views(db, facts_of(hub, db), request_gettext(request))
+            _ = request_gettext(request)
+            unreadable = unreadable_views(db, facts_of(hub, db), _) + damaged_views(db, _)
         return render(
             request,
             "admin/settings.html",

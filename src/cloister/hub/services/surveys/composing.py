@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from cloister.errors import InvalidParameter
+from cloister.hub.database import sound
 from cloister.hub.ids import digest
 from cloister.hub.web.languages import N_
 from cloister.local import RandomizedResponse
@@ -39,7 +40,7 @@ def composed(title: str, draft: Mapping[str, Any], *, identity: str = "") -> Sur
 @lru_cache(maxsize=256)
 def of_text(body: str) -> Survey:
     """The survey that was opened; a text is read once."""
-    return Survey.from_json(body)
+    return Survey.from_json(sound(body))
 
 
 def demonstrations(survey: Survey) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 from starlette.responses import Response
 
+from cloister.hub.database import of_each
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport
@@ -276,7 +277,8 @@ def results_file(hub: Hub, caller: Caller, number: str, form: str) -> Response |
             raise Missing("There are no results", why="the survey is a draft", instead=f"/surveys/{number}")
         if form == "reports":
             wanted = select(SurveyReport.body).where(SurveyReport.survey == row.id).order_by(SurveyReport.id)
-            body = json.dumps({"survey": json.loads(row.body), "reports": [json.loads(each) for each in db.scalars(wanted)]})
+            held = [json.loads(row.body or "null"), *of_each(db.scalars(wanted), json.loads, partly=True)]
+            body = json.dumps({"survey": held[0], "reports": held[1:]})
         else:
             tally = tallied(db, row)
             words = looked_for(hub, db, caller, row, tally)
