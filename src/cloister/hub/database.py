@@ -135,7 +135,8 @@ class Shaped(TypeDecorator[Any]):
                 found: Any = read(value)
             except (ValueError, TypeError, RecursionError):
                 return Damaged()
-            return found if found is None or (isinstance(found, shape) and all(name in found for name in needs)) else Damaged()
+            whole = found is None or (isinstance(found, shape) and (not needs or all(name in found for name in needs)))
+            return found if whole else Damaged()
 
         return process
 
