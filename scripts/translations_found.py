@@ -1,6 +1,6 @@
 """Texts for pages that no extractor of Babel knows, found in the code.
 
-- titles of what services bring: `Link(title="…")`, and so of actions, guides, jobs and services;
+- titles of what services bring: `Link("…", …)`, `Guide(title="…")`, and so of actions, guides, jobs and services;
 - `request_gettext(request)("…")`, said without a name for it;
 - the three parts of errors, which pages translate where they show them, also where a function of the module makes the error of
   what it is given. An f-string gives a text with places (`cloister.hub.web.retelling` knows it again when it is filled);
@@ -49,7 +49,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def said(tree: ast.AST, *, errors: bool) -> Iterator[str]:
     """The texts of a module, in the order of its code.
 
-    >>> code = 'Link(title="Ask", path="/ask"); raise Missing("No such job", why=f"{name} is none", instead="/jobs")'
+    >>> code = 'Link("Ask", "/ask"); raise Missing("No such job", why=f"{name} is none", instead="/jobs")'
     >>> list(said(ast.parse(code), errors=True))
     ['Ask', 'No such job', '{name} is none']
     """
@@ -74,7 +74,7 @@ def said(tree: ast.AST, *, errors: bool) -> Iterator[str]:
             yield from _texts(node.args[:1])
             yield from _parts(given)
         elif name in TITLED:
-            yield from _texts([given.get("title")])
+            yield from _texts([given.get("title"), *(node.args[:1] if name == "Link" else ())])
         elif name in PLACED:
             yield from _texts(node.args[PLACED[name]], code=True)
         elif isinstance(node.func, ast.Call) and _name(node.func.func) == "request_gettext":

@@ -28,7 +28,7 @@ GroupName = Literal["data", "ask", "learn", "publish", "collect", "govern", "acc
 """The groups of the menu; "account" is the menu of one's own account."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Link:
     """A link of the menu, shown to those who may do the action. `title` is an English msgid."""
 
@@ -37,11 +37,11 @@ class Link:
     action: str
     group: GroupName
     """What people do there: the frame draws the menu by it (`web/menu.py`)."""
-    help: str
-    """The page of the documentation that says how, as "how-to/ask-a-hub": of this address and of those below it."""
     order: int = 50
     icon: str = ""
-    extra: str = ""
+    help: str = field(kw_only=True)
+    """The page of the documentation that says how, as "how-to/ask-a-hub": of this address and of those below it."""
+    extra: str = field(default="", kw_only=True)
     """What has to be installed for it: a hub without it does not offer the link."""
 
 

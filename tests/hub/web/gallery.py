@@ -39,15 +39,15 @@ ADA = Caller(
     session="0" * 64,
 )
 LINKS = [
-    Link(title="Data sets", path="/gallery", action="public.read", group="data", help="how-to/ask-a-hub", icon="data"),
-    Link(title="Ask", path="/ask", action="question.ask", group="ask", help="how-to/ask-a-hub", icon="ask"),
-    Link(title="Answers", path="/answers", action="release.see", group="ask", help="how-to/ask-a-hub", icon="answers"),
-    Link(title="Requests", path="/requests", action="access.ask", group="govern", help="how-to/ask-a-hub", icon="request"),
-    Link(title="Projects", path="/projects", action="project.see", group="govern", help="how-to/ask-a-hub", icon="project"),
-    Link(title="Budgets", path="/budgets", action="budget.see", group="govern", help="how-to/ask-a-hub", icon="budget"),
-    Link(title="Jobs", path="/jobs", action="job.see", group="account", help="how-to/ask-a-hub", icon="jobs"),
-    Link(title="Audit log", path="/trail", action="trail.own", group="govern", help="how-to/ask-a-hub", icon="trail"),
-    Link(title="Hub settings", path="/settings", action="settings.see", group="govern", help="how-to/ask-a-hub", icon="settings"),
+    Link("Data sets", "/gallery", "public.read", "data", 50, "data", help="how-to/ask-a-hub"),
+    Link("Ask", "/ask", "question.ask", "ask", 50, "ask", help="how-to/ask-a-hub"),
+    Link("Answers", "/answers", "release.see", "ask", 50, "answers", help="how-to/ask-a-hub"),
+    Link("Requests", "/requests", "access.ask", "govern", 50, "request", help="how-to/ask-a-hub"),
+    Link("Projects", "/projects", "project.see", "govern", 50, "project", help="how-to/ask-a-hub"),
+    Link("Budgets", "/budgets", "budget.see", "govern", 50, "budget", help="how-to/ask-a-hub"),
+    Link("Jobs", "/jobs", "job.see", "account", 50, "jobs", help="how-to/ask-a-hub"),
+    Link("Audit log", "/trail", "trail.own", "govern", 50, "trail", help="how-to/ask-a-hub"),
+    Link("Hub settings", "/settings", "settings.see", "govern", 50, "settings", help="how-to/ask-a-hub"),
 ]
 PEOPLE = [
     {"town": "Ashford", "n": 12_412, "margin": 46, "mean": 71.3, "mean_margin": 0.84},

@@ -83,7 +83,7 @@ def menu_of(links: Iterable[Link], may: Callable[[str], bool], path: str) -> Men
     """The menu of somebody who may do these actions, on the page of an address: the longest link that leads there or above it is
     the current one.
 
-    >>> link = Link(title="Answers", path="/releases", action="release.see", group="ask", help="how-to/ask-a-hub", icon="answers")
+    >>> link = Link("Answers", "/releases", "release.see", "ask", 50, "answers", help="how-to/ask-a-hub")
     >>> menu_of([link], lambda action: True, "/releases/1").entries[0].alone.current
     True
     >>> menu_of([link], lambda action: False, "/").entries

@@ -133,15 +133,5 @@ SERVICE = Service(
     api=lambda: order_api(TALLYING, Wanted, "/tallies"),
     jobs=(job_of(TALLYING),),
     releases=(TALLY,),
-    links=(
-        Link(
-            title=N_("Tallies"),
-            path="/tallies",
-            action="release.see",
-            group="learn",
-            help="how-to/which-method",
-            order=29,
-            icon="chart",
-        ),
-    ),
+    links=(Link(N_("Tallies"), "/tallies", "release.see", "learn", 29, "chart", help="how-to/which-method"),),
 )

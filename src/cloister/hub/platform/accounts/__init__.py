@@ -57,17 +57,7 @@ SERVICE = Service(
     pages=routes_in(__name__, "pages", "pages_log_in", "pages_account", "pages_second_factor", "pages_people"),
     api=routes_in(__name__, "api", "api"),
     cards=_cards,
-    links=(
-        Link(
-            title="People",
-            path="/people",
-            group="govern",
-            help="how-to/run-a-hub-for-an-institution",
-            action="people.see",
-            order=70,
-            icon="people",
-        ),
-    ),
+    links=(Link("People", "/people", "people.see", "govern", 70, "people", help="how-to/run-a-hub-for-an-institution"),),
     guides=(
         Guide(title="Sign in", path="/login", group="account", help="tutorials/a-first-hub"),
         Guide(title="Sign in", path="/link", group="account", help="tutorials/a-first-hub"),

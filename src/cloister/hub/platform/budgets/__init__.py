@@ -58,17 +58,7 @@ SERVICE = Service(
     title="Budgets",
     pages=routes_in(__name__, "pages", "pages"),
     api=routes_in(__name__, "api", "api"),
-    links=(
-        Link(
-            title="Budgets",
-            path="/budgets",
-            group="govern",
-            help="how-to/choose-a-spend",
-            action="budget.see",
-            order=35,
-            icon="budget",
-        ),
-    ),
+    links=(Link("Budgets", "/budgets", "budget.see", "govern", 35, "budget", help="how-to/choose-a-spend"),),
     cards=_cards,
     in_project=_in_project,
 )

@@ -132,24 +132,8 @@ SERVICE = Service(
     api=routes_in(__name__, "api", "api"),
     jobs=(EXPIRE,),
     links=(
-        Link(
-            title="Data sets",
-            path="/datasets",
-            group="data",
-            help="how-to/share-a-data-set",
-            action="dataset.see",
-            order=10,
-            icon="data",
-        ),
-        Link(
-            title="Populations",
-            path="/populations",
-            group="data",
-            help="explanation/ledger",
-            action="dataset.register",
-            order=30,
-            icon="people",
-        ),
+        Link("Data sets", "/datasets", "dataset.see", "data", 10, "data", help="how-to/share-a-data-set"),
+        Link("Populations", "/populations", "dataset.register", "data", 30, "people", help="explanation/ledger"),
     ),
     guides=(
         Guide(title="Register a data set", path="/register", group="data", help="how-to/share-a-data-set"),

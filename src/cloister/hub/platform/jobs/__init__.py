@@ -50,7 +50,7 @@ SERVICE = Service(
     title="Jobs",
     pages=routes_in(__name__, "pages", "pages"),
     api=routes_in(__name__, "api", "api"),
-    links=(Link(title="Jobs", path="/jobs", group="account", help="explanation/hub", action="job.see", order=60, icon="jobs"),),
+    links=(Link("Jobs", "/jobs", "job.see", "account", 60, "jobs", help="explanation/hub"),),
     cards=_cards,
     opened=opened,
     closed=closed,

@@ -161,15 +161,5 @@ SERVICE = Service(
     title="Administration",
     pages=pages,
     api=api,
-    links=(
-        Link(
-            title="Settings",
-            path="/settings",
-            group="govern",
-            help="reference/settings",
-            action="settings.see",
-            order=90,
-            icon="settings",
-        ),
-    ),
+    links=(Link("Settings", "/settings", "settings.see", "govern", 90, "settings", help="reference/settings"),),
 )

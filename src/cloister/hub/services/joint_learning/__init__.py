@@ -56,17 +56,7 @@ SERVICE = Service(
     api=_api,
     jobs=(LEARN, EXACT_JOB),
     releases=(JOINT, RESULT),
-    links=(
-        Link(
-            title=N_("Joint learning"),
-            path="/joint-learning",
-            group="data",
-            help="how-to/learn-jointly",
-            action=ACTION,
-            order=33,
-            icon="people",
-        ),
-    ),
+    links=(Link(N_("Joint learning"), "/joint-learning", ACTION, "data", 33, "people", help="how-to/learn-jointly"),),
     guides=(
         Guide(title=N_("Joint results"), path="/joint-results", group="data", help="how-to/learn-jointly"),
         Guide(title=N_("Exact joint learning"), path="/joint-learning/exact", group="data", help="how-to/learn-jointly"),

@@ -50,15 +50,5 @@ SERVICE = Service(
     guides=(
         Guide(title=N_("Make synthetic journeys"), path="/synthesise-journeys", group="collect", help="how-to/publish-journeys"),
     ),
-    links=(
-        Link(
-            title=N_("Journeys"),
-            path="/journeys",
-            group="collect",
-            help="how-to/publish-journeys",
-            action="release.see",
-            order=33,
-            icon="chart",
-        ),
-    ),
+    links=(Link(N_("Journeys"), "/journeys", "release.see", "collect", 33, "chart", help="how-to/publish-journeys"),),
 )

@@ -29,24 +29,7 @@ SERVICE = Service(
     releases=(MODEL,),
     algorithm=check_settings,
     links=(
-        Link(
-            title="Train",
-            path="/learn",
-            group="learn",
-            help="tutorials/a-model-to-publish",
-            action="learn.run",
-            order=27,
-            icon="learn",
-            extra="learn",
-        ),
-        Link(
-            title="Models",
-            path="/models",
-            group="learn",
-            help="tutorials/a-model-to-publish",
-            action="release.see",
-            order=28,
-            icon="chart",
-        ),
+        Link("Train", "/learn", "learn.run", "learn", 27, "learn", help="tutorials/a-model-to-publish", extra="learn"),
+        Link("Models", "/models", "release.see", "learn", 28, "chart", help="tutorials/a-model-to-publish"),
     ),
 )

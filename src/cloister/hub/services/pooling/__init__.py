@@ -19,15 +19,5 @@ SERVICE = Service(
     title=N_("Data sets of several owners"),
     pages=routes_in(__name__, "pages"),
     api=routes_in(__name__, "api"),
-    links=(
-        Link(
-            title=N_("Several owners"),
-            path="/pools",
-            group="data",
-            help="how-to/ask-several-owners",
-            action="dataset.see",
-            order=32,
-            icon="people",
-        ),
-    ),
+    links=(Link(N_("Several owners"), "/pools", "dataset.see", "data", 32, "people", help="how-to/ask-several-owners"),),
 )

@@ -22,15 +22,5 @@ SERVICE = Service(
     title=N_("Rows at several sites"),
     pages=routes_in(__name__, "pages"),
     api=routes_in(__name__, "api"),
-    links=(
-        Link(
-            title=N_("Sites"),
-            path="/sites",
-            group="data",
-            help="how-to/run-a-site",
-            action="dataset.register",
-            order=31,
-            icon="people",
-        ),
-    ),
+    links=(Link(N_("Sites"), "/sites", "dataset.register", "data", 31, "people", help="how-to/run-a-site"),),
 )

@@ -35,15 +35,7 @@ SERVICE = Service(
     pages=routes_in(__name__, "pages"),
     api=routes_in(__name__, "api"),
     links=(
-        Link(
-            title=N_("Streams"),
-            path="/streams",
-            group="collect",
-            help="tutorials/from-sensors-to-a-live-page",
-            action="stream.see",
-            order=30,
-            icon="history",
-        ),
+        Link(N_("Streams"), "/streams", "stream.see", "collect", 30, "history", help="tutorials/from-sensors-to-a-live-page"),
     ),
     tables=tables,
     opened=opened,

@@ -48,23 +48,7 @@ SERVICE = Service(
     jobs=(MAKE, COMPARE),
     releases=(SYNTHETIC,),
     links=(
-        Link(
-            title="Synthesise",
-            path="/synthesise",
-            group="publish",
-            help="tutorials/publish-a-synthetic-table",
-            action=ACTION,
-            order=31,
-            icon="run",
-        ),
-        Link(
-            title="Synthetic tables",
-            path="/synthetic",
-            group="publish",
-            help="tutorials/publish-a-synthetic-table",
-            action="release.see",
-            order=32,
-            icon="chart",
-        ),
+        Link("Synthesise", "/synthesise", ACTION, "publish", 31, "run", help="tutorials/publish-a-synthetic-table"),
+        Link("Synthetic tables", "/synthetic", "release.see", "publish", 32, "chart", help="tutorials/publish-a-synthetic-table"),
     ),
 )

@@ -19,15 +19,5 @@ SERVICE = Service(
     title=N_("Masked data sets"),
     pages=routes_in(__name__, "pages"),
     api=routes_in(__name__, "api"),
-    links=(
-        Link(
-            title=N_("Masked data sets"),
-            path="/masked",
-            group="data",
-            help="how-to/keep-a-sealed-store",
-            action="dataset.register",
-            order=32,
-            icon="lock",
-        ),
-    ),
+    links=(Link(N_("Masked data sets"), "/masked", "dataset.register", "data", 32, "lock", help="how-to/keep-a-sealed-store"),),
 )
