@@ -129,7 +129,9 @@ def learnt(model: Any) -> list[Any]:
     if hasattr(model, "components_"):  # a component has no sign
         found += [np.abs(model.components_), model.explained_variance_]
     if hasattr(model, "cluster_centers_"):
-        found.append(np.sort(model.cluster_centers_, axis=0))
+        centers = np.asarray(model.cluster_centers_)
+        apart = np.ptp(centers, axis=0).argmax()  # the column that tells centres apart; a centre stays whole
+        found.append(centers[centers[:, apart].argsort()])
     return found
 
 
