@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from pydantic import create_model
@@ -14,6 +14,7 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Missing
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View, Which
 from cloister.hub.releases.pooling import pooling_api
 from cloister.hub.releases.reading import file_of, own_release, read_release, releases_of
@@ -31,9 +32,6 @@ from cloister.hub.releases.sharing import rename, share_release, shares_of, with
 from cloister.hub.releases.tables import answer_in
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.routing import After, Confidence, Number, Routes
-
-if TYPE_CHECKING:
-    from cloister.hub.records.releases import StoredRelease
 
 Form = Annotated[str, Path(max_length=20, pattern=r"^[a-z-]+$")]
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import AgainstRows, ReleaseKind
 from cloister.hub.releases.reading import seen_release
@@ -29,13 +33,6 @@ from cloister.privacy import zero_of
 from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored
 from cloister.tables import Domain, Prepared, Text
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.owner_views import OwnerView
 
 VIEW = "comparison"
 """The kind of owner view."""

@@ -11,26 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session as Db
 from sqlalchemy.orm import defer
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.database import of_each, older_than
 from cloister.hub.decisions.checking import allowed, allowed_together, context_of, refusal_of
 from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
 from cloister.hub.decisions.policy import Decision, Object, Policy, Source
 from cloister.hub.decisions.policy.shares import by_closing
+from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policy_in
 from cloister.hub.records.releases import StoredRelease
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _FURTHER = ("release.download", "release.share", "release.publish")
 

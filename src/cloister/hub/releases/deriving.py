@@ -12,9 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import inherit
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.labels import check_title
 from cloister.hub.platform.trail import write
@@ -24,10 +27,6 @@ from cloister.hub.releases.derived import check_derived
 from cloister.hub.releases.reading import read_release
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.hub.releases.kinds import ReleaseKind
 
 DERIVE = "release.derive"

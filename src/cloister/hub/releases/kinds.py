@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
+from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.releases import StoredRelease
-    from cloister.hub.web.languages import Language
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
+from cloister.hub.records.releases import StoredRelease
+from cloister.hub.web.languages import Language
+
+if TYPE_CHECKING:
     from cloister.privacy import Guarantee
     from cloister.session import Frame
     from cloister.tables import Domain

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 from starlette.responses import RedirectResponse, Response
 
 from cloister.errors import CloisterError
@@ -32,10 +33,6 @@ from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import is_open, render, request_gettext, request_language
 from cloister.hub.web.routing import After, Confidence, Number, Pages
 from cloister.hub.web.speaking import voiced
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
 
 _PAGE = 30
 

@@ -6,6 +6,7 @@ Owners synthesise apart; somebody who may read each of the tables pools them, in
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Request
@@ -27,8 +28,6 @@ from cloister.hub.web.routing import Pages, Routes
 from cloister.hub.work.concurrency import working
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from cloister.hub.releases.kinds import ReleaseKind
 
 _SHOWN = 50

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, false, or_, select, true
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response, StreamingResponse
 
 from cloister.errors import AccessDenied
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_for
 from cloister.hub.decisions.checking import allowed, context_of, refusal_of
 from cloister.hub.decisions.facts import facts_of, who_of
 from cloister.hub.decisions.policy import Decision, Object
 from cloister.hub.decisions.policy.shares import SHARE, asleep, let_in, not_let_in
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import left
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectMember
@@ -34,12 +36,6 @@ from cloister.hub.releases.derived import check_derived, decided, newest_open, s
 from cloister.hub.releases.kinds import ANSWERS, View, Which, kind_of
 from cloister.hub.web.languages import Language, language_of
 from cloister.hub.web.routing import attachment
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 
 def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see", *, kind: str = "") -> StoredRelease:

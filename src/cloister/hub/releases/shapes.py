@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.hub.description import example
-
-if TYPE_CHECKING:
-    from cloister.hub.records.releases import StoredRelease
+from cloister.hub.records.releases import StoredRelease
 
 Title = Annotated[str, Field(max_length=200)]
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import why
 from cloister.hub.decisions.policy.shares import SHARE
+from cloister.hub.hub import Hub
 from cloister.hub.labels import check_title
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
@@ -24,12 +27,6 @@ from cloister.hub.releases.derived import decided
 from cloister.hub.releases.kinds import kind_of
 from cloister.hub.releases.reading import left_projects
 from cloister.hub.releases.shapes import ShareLine
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _MOST = 200
 

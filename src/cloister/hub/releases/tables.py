@@ -11,12 +11,15 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Row, select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Object
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import write_alone
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import AsTable, TableAnswer, View, kind_of
@@ -25,12 +28,6 @@ from cloister.hub.web.languages import language_of
 from cloister.hub.work.concurrency import working
 from cloister.hub.work.offer import Offer
 from cloister.tables import Domain, PrivateTable
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 ASKED = "release.answer"
 """The action of the entries about such queries."""

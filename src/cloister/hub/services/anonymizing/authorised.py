@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import live_of, owned
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
@@ -18,10 +21,6 @@ from cloister.lazily import check_installed
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.query import Session
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -21,6 +21,7 @@ from cloister.hub.platform.catalogue import search as data_sets_of
 from cloister.hub.platform.trail import left
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.services.anonymizing.authorised import ACTION, open_for_anonymising
 from cloister.hub.services.anonymizing.order import (
@@ -47,10 +48,6 @@ from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.hub.work.ordering import submit_form
-
-if TYPE_CHECKING:
-    from cloister.hub.records.owner_views import OwnerView
-
 
 SIMPLE = (
     "table", "k", "l", "diversity", "c", "t", "distance", "beta", "likeness", "delta", "alpha", "search", "metric", "suppression",

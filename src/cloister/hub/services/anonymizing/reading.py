@@ -7,21 +7,21 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.orm import Session as Db
+
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import source_of
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.owner_views import OwnerView
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.anonymizing.authorised import ACTION
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.work.owner_view import seen_view
 from cloister.tables.relations.public_values import read
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.owner_views import OwnerView
-    from cloister.hub.records.releases import StoredRelease
     from cloister.tables.sourcing.sources import Source
 
 TRIAL = "trial"

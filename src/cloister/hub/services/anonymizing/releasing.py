@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.orm import Session as Db
+
 from cloister.errors import (
     AccessDenied,
     CloisterError,
@@ -22,6 +24,8 @@ from cloister.errors import (
     MissingDependency,
     UnsupportedQuery,
 )
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.services.anonymizing.authorised import ACTION, WORDS, AuthorisedTable, check_free, ready
 from cloister.hub.services.anonymizing.order import ORDER, Anonymizing
 from cloister.hub.services.anonymizing.reading import csv_digest
@@ -32,12 +36,8 @@ from cloister.printable import json_of
 from cloister.session.state.scrubbed import scrubbed
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
     from cloister.anonymize.certificate import Certificate
     from cloister.anonymize.from_tables import Published
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.tables.sourcing.sources import Source
 
 _STAGES = {"preparing the tables": 0.0, "anonymising": 0.1, "simulating attacks": 0.5, "keeping the table": 0.9}

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
 from cloister.hub.releases.shapes import Line
 from cloister.hub.services.anonymizing.papers import page_in, words_in
 from cloister.hub.services.anonymizing.reading import csv_of, parquet_of, source_of_table
 from cloister.hub.services.anonymizing.words import ATTACKERS, LOSSES, SEARCHED
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from cloister.hub.records.releases import StoredRelease
 
 
 class AnonymizedLine(Line):

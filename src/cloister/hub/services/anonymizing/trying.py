@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.hub import Hub
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.service import JobType, Progress
 from cloister.hub.services.anonymizing.authorised import AuthorisedTable
 from cloister.hub.services.anonymizing.order import Anonymizing
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.anonymize.frames import Frame
     from cloister.anonymize.hierarchies.ladder import Ladder
     from cloister.anonymize.recoding import Recoded
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSet
 
 
 _SIZES = (2, 3, 5, 10, 20, 50)

@@ -12,21 +12,19 @@ What may not live here: a decision about who may what (`access`), and rows (the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlalchemy.orm import Session
+
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
+from cloister.hub.records.access import Project
 from cloister.hub.service import Card, Direct, Guide, Link, Service, routes_in
 from cloister.hub.services.asking.answering import QUESTION, Answered, ask, ask_together, stored
 from cloister.hub.services.asking.answers import ANSWER
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import QuestionRequest, check_settings
 from cloister.hub.services.asking.watching import watched, watching
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.access import Project
 
 __all__ = ["SERVICE", "Answered", "QuestionRequest", "ask", "ask_together", "explain", "preview", "rehearse", "stored"]
 

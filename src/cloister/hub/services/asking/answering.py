@@ -13,9 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.orm import Session as Db
+
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
+from cloister.hub.decisions.facts import Facts
 from cloister.hub.decisions.held import steadily
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.platform.trail import Act, act_of, question_details
@@ -35,11 +39,7 @@ from cloister.hub.work.submitting import store_job, telling
 from cloister.session import Release
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
     from sqlglot import exp
-
-    from cloister.hub.decisions.facts import Facts
-    from cloister.hub.hub import Hub
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,17 +26,21 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from cloister.errors import CloisterError, EngineError, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.guidance import guidance_of
+from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import told_policy
 from cloister.hub.releases.kinds import ANSWERS, File, FileKind, ReleaseKind, View
 from cloister.hub.services.asking.charts import MOST_ROWS, alt_text, chart_file, chart_pages, fits_file, has_chart, has_hollow
@@ -59,14 +63,6 @@ from cloister.session.releases.stored_kinds import BY_FIELDS
 from cloister.tables import Place
 from cloister.tables.declaring.plain import domain_of
 from cloister.tables.engines.connection import connected
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.releases import StoredRelease
-
 
 Form = Literal["csv", "xlsx", "parquet", "readable", "json"]
 _FIRST = (1980, 1, 1, 0, 0, 0)

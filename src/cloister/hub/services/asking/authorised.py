@@ -11,15 +11,18 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidParameter, UnknownTable
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import context_of, refusal_of
 from cloister.hub.decisions.facts import Facts, facts_of, who_of
 from cloister.hub.decisions.policy import Decision, Object, actions, decide
 from cloister.hub.decisions.policy.grants import kept_for_now
+from cloister.hub.hub import Hub
+from cloister.hub.records.access import Algorithm
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.asking.question_request import NAME, QuestionRequest, settled
 from cloister.hub.web.languages import N_
@@ -28,17 +31,9 @@ from cloister.hub.work.offers import Runnable, runnable
 from cloister.privacy import Guarantee, text_of
 from cloister.privacy.rational import exact_positive
 from cloister.query import Session, parse
+from cloister.session import Plan
 from cloister.session.questions.spend import amount_of
 from cloister.session.questions.touched import Touched
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.access import Algorithm
-    from cloister.session import Plan
-
 
 QUERY = Words(
     name="The question",

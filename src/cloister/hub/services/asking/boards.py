@@ -11,13 +11,16 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import or_, select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import BudgetExceeded, CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
@@ -31,15 +34,9 @@ from cloister.hub.services.asking.preview import explain
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
 from cloister.printable import is_text
 from cloister.privacy import Guarantee, text_of
+from cloister.session import Plan
 from cloister.session.questions.spend import amount_of
 from cloister.stored import canonical
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.session import Plan
 
 SHOWS = ("both", "chart", "table")
 MOST_PARTS = 24

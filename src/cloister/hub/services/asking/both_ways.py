@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import Query, Request
@@ -23,6 +23,7 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.platform.budgets import sees_budget
 from cloister.hub.problems import problem_of
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import TableAnswer, kind_of
 from cloister.hub.releases.reading import seen_release
 from cloister.hub.releases.tables import answer_in, name_in_queries, tables_of
@@ -36,12 +37,9 @@ from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 from cloister.privacy import Guarantee, exact_positive, text_of
 from cloister.query.another_table import about_another
+from cloister.session import Affordable
 from cloister.session.questions.spend import amount_of
 from cloister.tables.expression.names import alias, quoted
-
-if TYPE_CHECKING:
-    from cloister.hub.records.releases import StoredRelease
-    from cloister.session import Affordable
 
 QUERIES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000)
 """How many queries may share the cost of the table."""

@@ -11,11 +11,13 @@ import html
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from cloister.errors import InvalidParameter
 from cloister.hub.cache import cached
+from cloister.hub.hub import Hub
 from cloister.hub.problems import Missing
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import File, View
 from cloister.hub.web.languages import N_, Language, language_of
 from cloister.hub.web.pictures import INK, LINE, MAIN, SOFT, themed
@@ -24,11 +26,6 @@ from cloister.printable import escape
 from cloister.session import Release
 from cloister.session.releases.chart import Shape, chart_of, drawable, shape_of
 from cloister.session.releases.drawing import png, svg
-
-if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.releases import StoredRelease
-
 
 MOST_PANELS = 4
 ON_A_PAGE: Mapping[Shape, int] = {"dots": 60, "lines": 500, "heat": 3600}

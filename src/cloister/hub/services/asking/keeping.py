@@ -17,25 +17,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import insert
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied
+from cloister.hub.caller import Caller
 from cloister.hub.database import DatabaseUnavailable
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import Act, write_all
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.statements import Statement
+from cloister.hub.work.authorise import Authorised
 from cloister.hub.work.recheck import Recheck, check_standing
 from cloister.ledger.commit import Entry, GroupCommit, Rush
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.work.authorise import Authorised
-
 
 _PART = "asking keeper"
 _RELEASE = Statement(insert(StoredRelease.metadata.tables[StoredRelease.__tablename__]))

@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -53,6 +54,7 @@ from cloister.hub.services.asking.saved import remove, save, saved_of, seen_ques
 from cloister.hub.services.asking.showing import KNOWN, of_table, page_of, shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.languages import Language
 from cloister.hub.web.pictures import themed
 from cloister.hub.web.render import is_fragment, render, request_gettext, request_language
 from cloister.hub.web.routing import After, Confidence, Number, Pages
@@ -65,12 +67,6 @@ from cloister.session.questions.spend import amount_of
 from cloister.stored import canonical
 from cloister.tables import Category, PublicTable
 from cloister.tables.expression.names import alias, quoted
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.web.languages import Language
-
 
 _FIELDS = ("sql", "algorithm", *TERMS)
 _PAGE = 30

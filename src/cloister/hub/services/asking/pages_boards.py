@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fastapi import Request
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
@@ -18,6 +19,7 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.people import names_of
+from cloister.hub.records.releases import PublishedView, StoredRelease
 from cloister.hub.releases.reading import releases_of
 from cloister.hub.services.asking.answers import asked, places_of, title_of, unpacked
 from cloister.hub.services.asking.boards import (
@@ -39,16 +41,13 @@ from cloister.hub.services.asking.publishing import frame_policy, may_publish, p
 from cloister.hub.services.asking.showing import shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
+from cloister.hub.web.languages import Language
 from cloister.hub.web.maps import Map, map_of, said_beside
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import Number, Pages
 from cloister.hub.work.ordering import open_projects
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.records.releases import PublishedView, StoredRelease
-    from cloister.hub.web.languages import Language
     from cloister.session import Release
 
 

@@ -14,18 +14,23 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import server_context
 from cloister.errors import AccessDenied, InvalidParameter, UnsupportedQuery
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_of_token
 from cloister.hub.decisions.facts import Facts, facts_of
 from cloister.hub.guard import check_action
+from cloister.hub.hub import Hub
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.problems import Missing, Unauthenticated
 from cloister.hub.records.people import folded
 from cloister.hub.releases.reading import read_release
 from cloister.hub.releases.tables import TableOffer, answer_in, asked_in, free_tables, tables_of
+from cloister.hub.service import SqlFunction
 from cloister.hub.services.asking.answering import ask, stored
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under, ready
 from cloister.hub.services.asking.preview import explain
@@ -34,13 +39,6 @@ from cloister.hub.work.offers import offers
 from cloister.pgwire import AnswerColumn, Asking, Explained, FreeAnswer, PostgresFront, Tables, shape_of
 from cloister.pgwire.functions import Called, called
 from cloister.session import Release
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.service import SqlFunction
 
 _LOG = logging.getLogger("cloister.hub.pg")
 _PART = "pg front"

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check_together
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Decision
+from cloister.hub.hub import Hub
 from cloister.hub.services.asking.authorised import QUERY, AuthorisedQuestion, costs_of, plan_of, ready, spend_for
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.work.bounds import Left, account_of, left_of, money_of
 from cloister.hub.work.concurrency import looking
 from cloister.privacy import Exact
 from cloister.session import Affordable, Plan, Release
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _ROUND = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5")
 """Spends that tell nothing of what is left."""

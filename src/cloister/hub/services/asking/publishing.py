@@ -15,14 +15,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.database import readable
 from cloister.hub.decisions.callers import caller_for
 from cloister.hub.decisions.policy.shares import PUBLISH
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access import days_in
 from cloister.hub.platform.trail import write
@@ -35,12 +38,6 @@ from cloister.hub.releases.reading import own_release
 from cloister.hub.services.asking.answers import unpacked
 from cloister.hub.services.asking.boards import MOST_PARTS, SHOWS
 from cloister.printable import is_text
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 LONGEST = timedelta(days=366)
 _MOST_ORIGINS, _LISTED = 10, 200

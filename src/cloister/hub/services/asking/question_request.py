@@ -12,21 +12,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.strict import only
+from cloister.hub.hub import Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.access import contradicted, named_algorithm
 from cloister.privacy import Guarantee
 from cloister.stored import Stored
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-
 
 _LONGEST = 50_000
 _MOST = 50

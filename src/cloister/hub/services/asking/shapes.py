@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from cloister.hub.description import example, read_of
+from cloister.hub.records.asking import SavedQuestion
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import told_policy
 from cloister.hub.releases.shapes import Sent, Title
 from cloister.hub.services.asking.question_request import QuestionRequest
 
 if TYPE_CHECKING:
-    from cloister.hub.records.asking import SavedQuestion
-    from cloister.hub.records.releases import StoredRelease
     from cloister.hub.services.asking.keeping import Kept
     from cloister.session import Release
 

@@ -9,13 +9,11 @@ import logging
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import watch
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _LOG = logging.getLogger("cloister.hub.asking")
 _WATCH, _THREAD = "asking watch", "asking watch thread"

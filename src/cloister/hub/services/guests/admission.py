@@ -14,32 +14,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.guests.declared import declared_digest
 from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.platform.catalogue import live_of, seen
 from cloister.hub.platform.trail import raise_alert, write
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm, GuestReview
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from sqlalchemy.orm import Session as Db
-
     from cloister.guests import Guest
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSet
 
 NAME, ADMIT = "guests", "algorithm.admit"
 APPROVALS = 2

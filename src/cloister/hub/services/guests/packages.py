@@ -25,6 +25,7 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import next_version, register_algorithm, settings_of
 from cloister.hub.platform.catalogue import seen
 from cloister.hub.problems import Conflict, problem_of
+from cloister.hub.records.access import Algorithm
 from cloister.hub.services.guests.admission import NAME, declared_table
 from cloister.hub.services.guests.settings import check_settings, guest_of
 from cloister.hub.web.flashes import go
@@ -36,7 +37,6 @@ from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
     from cloister.guests.trial import Trial
-    from cloister.hub.records.access import Algorithm
 
 _FEW = 5
 """Blocks of made-up rows: somebody waits."""

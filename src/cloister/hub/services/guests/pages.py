@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Path, Request
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
@@ -39,10 +40,6 @@ from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
 from cloister.hub.work.offers import offers, runnable
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
 
 _RUNS = 20
 Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00-\x1f]*$")]

@@ -6,10 +6,12 @@ Native code is not run before somebody who read it approved it, not even on made
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.errors import InvalidParameter
 from cloister.guests import audit_declared, run_trial
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.problems import Conflict
 from cloister.hub.service import JobType, Progress
@@ -19,10 +21,6 @@ from cloister.hub.work.recheck import present
 from cloister.lazily import check_installed
 from cloister.privacy import exact_positive
 from cloister.session.questions.spend import spend_of
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 KIND = "guests.review"
 _RUNS = 2000

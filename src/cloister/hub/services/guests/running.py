@@ -13,10 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.orm import Session as Db
+
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.guests import Guest
 from cloister.guests.blocks import Blocks
+from cloister.hub.caller import Caller
 from cloister.hub.description import example
+from cloister.hub.hub import Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.records.access import Algorithm
@@ -25,6 +29,7 @@ from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
 from cloister.hub.services.guests.admission import check_admitted, quarantine
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_
+from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked
@@ -36,11 +41,6 @@ from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.work.attempts import AttemptSession
     from cloister.query import Session
     from cloister.tables import PrivateTable
 

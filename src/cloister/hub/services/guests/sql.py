@@ -16,6 +16,8 @@ import numpy as np
 
 from cloister.errors import EngineError, InvalidParameter
 from cloister.guests.blocks import Failed
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.problems import Conflict
 from cloister.hub.records.jobs import Job
@@ -29,8 +31,6 @@ from cloister.session import Frame
 from cloister.session.releases.frames import Series
 
 if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.privacy import Guarantee
 
 _PATIENCE, _LOOK = 600.0, 0.1

@@ -17,9 +17,13 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqlalchemy.orm import Session as Db
+
 from cloister.crypto import fingerprint
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.description import example
+from cloister.hub.hub import Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.catalogue import lines_of
 from cloister.hub.platform.jobs import Stopped
@@ -36,10 +40,6 @@ from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
 from cloister.stored import Stored
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.query import Session
     from cloister.tables import PrivateTable
     from cloister.together import Coordinator, KeyHolderLine

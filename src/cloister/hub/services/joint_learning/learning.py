@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
+from cloister.hub.hub import Hub
 from cloister.hub.services.joint_learning.order import ACTION, ORDER, JointLearning
 from cloister.hub.services.joint_learning.results import HOW, JOINT
 from cloister.hub.web.languages import N_
@@ -21,7 +22,6 @@ from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
 
 if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
     from cloister.privacy import Guarantee
     from cloister.query import Session
     from cloister.tables import PrivateTable

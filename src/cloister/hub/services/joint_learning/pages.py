@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.hub.caller import Caller, CallerDep
@@ -18,10 +19,6 @@ from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.hub.work.offers import offers
 from cloister.hub.work.ordering import about_offered
 from cloister.tables import Boolean, Category, Integer, PrivateTable, Real
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
 
 PATH = "/joint-learning"
 EXACT_PATH = f"{PATH}/exact"

@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import refusal_of
+from cloister.hub.decisions.policy import Decision
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import left
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
@@ -21,13 +25,6 @@ from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import decided
 from cloister.hub.releases.kinds import File, ReleaseKind, View, json_file, stored
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.decisions.policy import Decision
-    from cloister.hub.hub import Hub
 
 HOW = "z = (2 (x − low) / (high − low) − 1 − mean) · components transposed"
 """How rows are projected by the file."""

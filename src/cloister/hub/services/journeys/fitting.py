@@ -11,9 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
+from cloister.hub.hub import Hub
 from cloister.hub.services.journeys.models import JOURNEYS, spread
 from cloister.hub.services.journeys.order import ACTION, ORDER, JourneyOrder
 from cloister.hub.web.languages import N_
+from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, private_table, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
@@ -21,8 +23,6 @@ from cloister.tables import Place, PrivateTable, PublicTable
 from cloister.tables.declaring.regions import PARTS
 
 if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
-    from cloister.hub.work.attempts import AttemptSession
     from cloister.privacy import Guarantee
     from cloister.query import Session
     from cloister.traces import RoadGraph

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.description import example
+from cloister.hub.hub import Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.offer import Offer
@@ -18,13 +22,6 @@ from cloister.privacy import exact_positive
 from cloister.stored import Stored
 from cloister.tables import Date, Integer, Moment, Place, PrivateTable, PublicTable, Real, Text
 from cloister.traces.cleaning import pace_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-
 
 ACTION = "synthesise.run"
 """Whoever forbids synthetic tables forbids these."""

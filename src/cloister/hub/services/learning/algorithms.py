@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.methods import check_methods, offered
 from cloister.hub.decisions.policy.strict import only
+from cloister.hub.hub import Hub
 from cloister.hub.platform.access import contradicted, named_algorithm
 from cloister.hub.services.learning.order import Training, class_of, model_of
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 ACTION, NAME = "learn.run", "learning"
 """The policy's name for training, and that of this service."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.cache import cached
 from cloister.hub.decisions.policy.methods import offered
+from cloister.hub.hub import Hub
 from cloister.hub.services.learning.order import Training, declared, shape_of
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import INK, MAIN, SOFT, svg_of
@@ -19,7 +20,6 @@ from cloister.privacy import ZCDP, Guarantee, text_of
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
     from cloister.hub.work.one_table import ReadyTable
     from cloister.learn.assessment.expected import Expected
 

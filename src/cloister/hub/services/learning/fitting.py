@@ -17,13 +17,18 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.orm import Session as Db
+
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.cache import cached
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.services.learning.algorithms import ACTION, settled
 from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.models import MODEL, as_kept, judged
 from cloister.hub.services.learning.order import ORDER, Training, declared, model_of, shape_of
 from cloister.hub.web.languages import N_
+from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
@@ -32,13 +37,8 @@ from cloister.privacy import ZCDP, Guarantee, zero_of
 from cloister.session.questions.spend import less, spend_of
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
     from cloister.attacks import MembershipResult
     from cloister.attacks.confidences import Confidence
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.work.attempts import AttemptSession
     from cloister.learn.assessment.scores import Score
     from cloister.learn.frame.base import PrivateModel
     from cloister.learn.frame.encoding import Encoder

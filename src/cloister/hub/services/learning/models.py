@@ -23,6 +23,7 @@ import numpy as np
 from cloister.errors import CloisterError
 from cloister.hub.cache import cached
 from cloister.hub.decisions.policy.methods import offered
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View, json_file
 from cloister.hub.releases.shapes import Line
 from cloister.hub.services.learning.order import class_of
@@ -34,7 +35,6 @@ from cloister.tables import Category, Domain
 from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
-    from cloister.hub.records.releases import StoredRelease
     from cloister.learn.assessment.scores import Score
     from cloister.learn.frame.base import PrivateModel
     from cloister.learn.frame.encoding import Encoder

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from sqlalchemy.orm import Session as Db
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -35,9 +36,6 @@ from cloister.hub.work.offers import offers, runnable
 from cloister.hub.work.ordering import order_pages
 from cloister.session.questions.spend import measure_of
 from cloister.tables import PrivateTable, Text
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
 
 _FIELDS = ("table", "method", "target", "spend", "delta", "purpose", "project", "title", "algorithm", "held_out")
 TASKS = {

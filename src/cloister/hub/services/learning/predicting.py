@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.learning.order import class_of
 from cloister.hub.spreadsheets import safe
 from cloister.parsers import delimiter_of
 from cloister.tables import Domain
 from cloister.tables.declaring.plain import domain_of
-
-if TYPE_CHECKING:
-    from cloister.hub.records.releases import StoredRelease
 
 MOST_BYTES = 2 * 2**20
 _MOST_ROWS = 100_000

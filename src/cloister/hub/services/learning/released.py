@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.description import example
+from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.problems import Missing
 from cloister.hub.releases.derived import check_derived
@@ -28,10 +30,6 @@ from cloister.hub.web.languages import N_, language_of
 from cloister.hub.work.recheck import present
 from cloister.hub.work.submitting import submit_once
 from cloister.stored import Stored, canonical
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _KIND = "learn.released"
 _MOST_ROWS = 20_000

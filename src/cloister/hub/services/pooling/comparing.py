@@ -10,28 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session as Db
 from sqlglot import exp
 
 from cloister.errors import CloisterError
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
+from cloister.hub.hub import Hub
 from cloister.hub.services.pooling.making import HIDDEN, PoolOut
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import Terms, Words, authorise, visible
+from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, visible
 from cloister.privacy import Guarantee, PureDP
+from cloister.query import Session
 from cloister.query.another_table import about_another
 from cloister.query.words import statement
 from cloister.session.questions.touched import Touched
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.work.authorise import Authorised
-    from cloister.query import Session
 
 _NO_NOISE = PureDP(10**9)
 _WORDS = Words(

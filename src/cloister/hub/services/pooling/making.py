@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidDeclaration
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import parts_by_data_set
 from cloister.hub.description import example
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import PooledRows, Wanted, made_of, seen
 from cloister.hub.records.catalogue import DataSet
 from cloister.privacy import Guarantee
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 HIDDEN = "…"
 """In the place of a part that somebody may not know of."""

@@ -14,7 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.orm import Session as Db
+
 from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidParameter, LedgerError
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import Stopped
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.projecting.kinds import DIRECTIONS, PROJECTED
@@ -22,16 +26,12 @@ from cloister.hub.services.projecting.orders import ACTION, Attack, Fit, listed,
 from cloister.hub.services.projecting.orders import ATTACK as ATTACK_STORED
 from cloister.hub.services.projecting.orders import FIT as FIT_STORED
 from cloister.hub.web.languages import N_
+from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
 from cloister.hub.work.one_table import ReadyTable, own_rows, private_table, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.work.attempts import AttemptSession
     from cloister.privacy import Guarantee
     from cloister.query import Session
     from cloister.session import Plan

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.description import example
+from cloister.hub.hub import Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.offers import offers
@@ -15,12 +19,6 @@ from cloister.hub.work.ordering import agreed, asked, whole
 from cloister.lazily import check_installed
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 ACTION = "compress.run"
 METHODS = ("PCA", "DCA", "RUCA", "DUCA", "random")

@@ -13,7 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.orm import Session as Db
+
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import (
     SITES,
     Joined,
@@ -29,6 +33,7 @@ from cloister.hub.platform.catalogue import (
     versions_at_sites,
 )
 from cloister.hub.problems import Conflict
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.web.languages import N_
 from cloister.parsers import json_from, toml_of
@@ -36,11 +41,6 @@ from cloister.together import Roster, SignedRoster
 from cloister.together.coordinator import Presence
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSet, DataSetVersion
     from cloister.privacy import Guarantee
 
 _LONGEST = 2**20

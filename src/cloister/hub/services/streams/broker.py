@@ -23,10 +23,12 @@ from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
 from cloister.hub.database import of_each
 from cloister.hub.decisions.callers import caller_for
+from cloister.hub.hub import Hub
 from cloister.hub.problems import problem_of
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.streams.intake import Answer, Sent, receive_all
@@ -35,9 +37,6 @@ from cloister.hub.services.streams.showing import steps_of
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
 
 _LOG = logging.getLogger("cloister.hub.streams")
 _AGAIN, _EVERY, _GATHER = 1.0, 0.25, 0.05

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id
 from cloister.hub.problems import Conflict, TooMany, Unauthenticated
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
 from cloister.hub.services.streams.opening import Declared, declared_of
 from cloister.traces.moments import moments_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
 
 MOST = 10_000
 _EXAMPLE = '{"readings": [{"at": "2026-01-01T00:05Z", "room": "hall", "id": 17}]}'

@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete, select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.database import of_each
 from cloister.hub.decisions.checking import allowed, check, context_of
-from cloister.hub.decisions.policy import Object, Spend, check_amount
+from cloister.hub.decisions.policy import Context, Object, Spend, check_amount
+from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.trail import write
@@ -32,13 +35,6 @@ from cloister.tables.declaring.plain import domain_of
 from cloister.traces.feed import Late
 from cloister.traces.moments import Steps
 from cloister.traces.watch import Watch
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.decisions.policy import Context
-    from cloister.hub.hub import Hub
 
 TABLE, UNIT, PERSONS = "readings", "device", "stream persons"
 _MOST_DEVICES, _MOST_STREAMS = 10_000, 100

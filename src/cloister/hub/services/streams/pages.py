@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -29,12 +31,6 @@ from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
 from cloister.parsers import json_from
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy.orm import Session as Db
-
 
 _TEXTS = ("title", "sql", "every", "since", "until", "rho", "purpose")
 _NUMBERS = ("most", "hourly")

@@ -15,13 +15,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
 from cloister.hub.database import of_each
+from cloister.hub.hub import Hub
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamStep
 from cloister.hub.services.streams.intake import waiting_of
 from cloister.hub.services.streams.opening import PERSONS, Declared, declared_of, watching
 
 if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
     from cloister.hub.services.streams.broker import Bridge
     from cloister.traces.watch import WatchStep
 

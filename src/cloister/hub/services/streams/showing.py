@@ -6,17 +6,15 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.services.streams.opening import columns_of, declared_of, labels_of
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.pictures import svg_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
 
 _ON_CHART = 200
 _PARTS = (("value", "table"), ("margin", "margin"), ("so_far", "so_far"))

@@ -12,16 +12,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sqlglot
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from cloister.errors import CloisterError
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Object
+from cloister.hub.hub import Hub
 from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.releases.kinds import TableAnswer
 from cloister.hub.releases.tables import FreeTable
@@ -31,12 +34,6 @@ from cloister.privacy import PureDP
 from cloister.query import Session
 from cloister.session import Frame, Series
 from cloister.tables import PublicTable
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _STEPS, _LISTED, _OWN = 10_000, 50, 0.95
 """Steps of a table: the newest; of a longer stream the page has the rest as CSV."""

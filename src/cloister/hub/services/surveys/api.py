@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
@@ -37,9 +38,6 @@ from cloister.hub.web.render import ExactJSON
 from cloister.hub.web.routing import After, IdempotencyKey, Number, Routes
 from cloister.hub.work.ordering import JobOfWork
 from cloister.hub.work.submitting import accepted
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
 
 
 class OfferedLevel(BaseModel):

@@ -24,12 +24,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict, Missing, TooMany
 from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointTicket, SurveyRefusal, SurveyReport, SurveyTicket
@@ -38,12 +40,6 @@ from cloister.hub.web.languages import N_
 from cloister.local.survey import Report, Tally, hash_of, read_report
 from cloister.local.survey.reports import fingerprint_of
 from cloister.local.survey.tokens import new_token
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
-
 
 _CHUNK = 5_000
 _MOST_REFUSALS = 10_000

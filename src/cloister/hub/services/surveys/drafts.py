@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
@@ -24,12 +27,6 @@ from cloister.local.survey import issue_tokens
 from cloister.local.survey.questions import question_of
 from cloister.printable import is_text
 from cloister.privacy.rational import exact_positive, text_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 MOST_QUESTIONS = 50
 MOST_WORDS = 3

@@ -18,13 +18,16 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import fingerprint
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.hub.caller import Caller
 from cloister.hub.database import damaged
 from cloister.hub.decisions.checking import check
+from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.keys import stored_secret
 from cloister.hub.labels import check_purpose
@@ -39,11 +42,6 @@ from cloister.printable import is_text, kept
 from cloister.privacy import text_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Select
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.together.prio3.joint_survey import JointQuestion, JointReport, JointSurvey
 
 PAGE = 100

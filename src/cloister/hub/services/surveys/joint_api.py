@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Header, Query
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session as Db
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.database import of_each
@@ -21,8 +22,6 @@ from cloister.hub.services.surveys.counting import asked
 from cloister.hub.web.routing import After, Number
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
     from cloister.hub.web.routing import Routes
 
 _SMOKES = {"text": "Do you smoke?", "kind": "yes-no", "epsilon": "1"}

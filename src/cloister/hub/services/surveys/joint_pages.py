@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from fastapi import Query, Request
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import of_each
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey
 from cloister.hub.services.surveys import drafts, joint
@@ -21,14 +23,6 @@ from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import After, Number, Pages
 from cloister.privacy import text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _PAGE = 30
 _TYPED = {"text": "", "epsilon": "1", "options": "", "low": "0", "high": "10"}

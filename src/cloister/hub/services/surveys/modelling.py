@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.description import example
+from cloister.hub.hub import Hub
 from cloister.hub.labels import check_title
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.problems import Conflict
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport
 from cloister.hub.releases.deriving import keep_derived
 from cloister.hub.releases.kinds import ReleaseKind, View, json_file
@@ -32,13 +36,6 @@ from cloister.hub.work.recheck import present
 from cloister.hub.work.submitting import submit_once
 from cloister.local.survey.models import Answers, Chances, check_roles, model_from_json
 from cloister.stored import Stored, canonical
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.releases import StoredRelease
 
 _JOB = "survey.model"
 _MOST_CELLS = 10_000_000

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from fastapi import APIRouter, Query, Request
 from sqlalchemy import func, select
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -40,12 +42,6 @@ from cloister.local.survey import Number as NumberQuestion
 from cloister.local.survey.question import OneOf
 from cloister.printable import kept
 from cloister.privacy import text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy.orm import Session as Db
-
 
 _PAGE = 30
 _TYPED = ("name", "text", *dict.fromkeys(name for names in FIELDS.values() for name in names))

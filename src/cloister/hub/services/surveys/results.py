@@ -11,12 +11,15 @@ import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
+from cloister.hub.caller import Caller
 from cloister.hub.database import of_each
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport
@@ -31,13 +34,6 @@ from cloister.local.survey import Results, Tally
 from cloister.local.survey.alike import MEAN
 from cloister.local.survey.question import NO_ANSWER
 from cloister.printable import json_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-
 
 Told = dict[str, Any]
 """Results as plain JSON."""

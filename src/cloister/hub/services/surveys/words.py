@@ -11,8 +11,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlalchemy.orm import Session as Db
+
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import Stopped, submit
 from cloister.hub.problems import Missing
 from cloister.hub.records.jobs import Job
@@ -22,12 +26,6 @@ from cloister.hub.services.surveys.composing import of_text
 from cloister.hub.services.surveys.counting import counted
 from cloister.hub.web.languages import N_
 from cloister.local.survey import Results, Survey, Tally, Word
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _KIND = "survey.words"
 _STAGE = N_("looking for words")

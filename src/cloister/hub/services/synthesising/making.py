@@ -12,9 +12,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.hub import Hub
 from cloister.hub.services.synthesising.order import ACTION, ORDER, Synthesis
 from cloister.hub.services.synthesising.tables import SYNTHETIC, kept
 from cloister.hub.web.languages import N_
+from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
@@ -23,8 +25,6 @@ from cloister.session.questions.spend import spend_of
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
-    from cloister.hub.work.attempts import AttemptSession
     from cloister.query import Session
     from cloister.synth import SyntheticModel
     from cloister.synth.explaining import Explained

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.orm import Session as Db
+
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.description import example
+from cloister.hub.hub import Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import lines_of
@@ -22,10 +26,6 @@ from cloister.tables import Binned, Category, Integer, PrivateTable, PublicTable
 from cloister.tables.expression.names import alias, quoted
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.synth.states import Asked
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import AgainstRows, AsTable, File, FileKind, ReleaseKind, TableAnswer, View, json_file
 from cloister.hub.releases.rows import MOST_VALUES, row_files
 from cloister.hub.releases.tables import name_in_queries
@@ -21,7 +22,6 @@ from cloister.noise import Random
 from cloister.tables.expression.names import quoted
 
 if TYPE_CHECKING:
-    from cloister.hub.records.releases import StoredRelease
     from cloister.session import Frame
     from cloister.synth import SyntheticModel
 

@@ -21,9 +21,11 @@ from starlette.requests import ClientDisconnect
 
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import data_set_object
 from cloister.hub.description import example
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue import (
     Masked,
@@ -51,8 +53,6 @@ from cloister.together.sealed.batches import Batch, Head, withdrawn_by
 from cloister.together.sealed.renewing import MARK
 
 if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
     from cloister.privacy import Guarantee
 
 SCORES = "leakage"
