@@ -15,11 +15,10 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.mining import METHODS, association_rules, compare, hide_rules
 from cloister.mining.baskets import Baskets
 from cloister.mining.borders import along_border, farthest, lightest, revised_border
-from cloister.mining.changes import reachable
-from cloister.mining.effects import side_effects
 from cloister.mining.exact import hide_exactly
-from cloister.mining.hiding import slide
+from cloister.mining.hiding import side_effects, slide
 from cloister.mining.lowering import lower_1a, lower_1b, lower_2a, lower_2b
+from cloister.mining.program import reachable
 from cloister.mining.sensitive import Problem, Sensitive
 from tests.mining.small import CHESS, GROCERIES, chess, groceries, problems, rules_by_hand
 

@@ -14,7 +14,7 @@ import cloister as cl
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.session import Release
-from cloister.tables.engines.locked import locked
+from cloister.tables.engines.connection import locked
 from tests.query.hospital import plain, rows, tables
 from tests.tiers import by_day_and_night, some_by_day
 

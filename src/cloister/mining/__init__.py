@@ -6,10 +6,10 @@
 
 Hiding sensitive rules::
 
-    sensitive.py   which, and what it means that they are hidden; effects.py: hiding failure, lost and ghost rules, dissimilarity
+    sensitive.py   which, and what it means that they are hidden
     worked.py      baskets that change; lowering.py (1.a, 1.b, 2.a, 2.b), borders.py (BBA, max–min)
-    exact.py       the least that it can cost: changes.py (what may be done), program.py (the integer program)
-    hiding.py      one call, and the sliding window (SWA); comparison.py: all methods side by side
+    exact.py       the least that it can cost: program.py (what may be done, and the integer program)
+    hiding.py      one call, the sliding window (SWA), and what is lost by it; comparison.py: all methods side by side
     from_tables.py a table of a session, by the marked door
 
 Safe to publish, with a guarantee::
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from cloister.mining.coarsened import Coarsened as Coarsened
     from cloister.mining.comparison import Comparison as Comparison
     from cloister.mining.comparison import compare as compare
-    from cloister.mining.effects import SideEffects as SideEffects
     from cloister.mining.exact import Proof as Proof
     from cloister.mining.from_tables import publish_baskets as publish_baskets
     from cloister.mining.hiding import METHODS as METHODS
     from cloister.mining.hiding import HiddenRule as HiddenRule
     from cloister.mining.hiding import Sanitised as Sanitised
+    from cloister.mining.hiding import SideEffects as SideEffects
     from cloister.mining.hiding import hide_rules as hide_rules
     from cloister.mining.itemsets import FrequentItemsets as FrequentItemsets
     from cloister.mining.itemsets import Itemset as Itemset

@@ -82,14 +82,12 @@ def lightest(border: _Border, each: tuple[int, ...], held: npt.NDArray[np.bool_]
     lost = border.before - border.now + 1
     weights = np.where(room > 0, lost / np.maximum(border.before - border.least, 1), float(1 + border.before.sum()))
     weights[border.now < border.least] = 0.0  # what is lost already can be lost no more
-    best: tuple[float, int, int, int] | None = None
+    offers: list[tuple[float, int, int, int]] = []
     for victim in each:
         costs = weights[border.with_item[victim]] @ held[border.with_item[victim]]
         place = int(np.lexsort((sizes, costs))[0])
-        offer = (float(costs[place]), int(sizes[place]), victim, place)
-        best = offer if best is None or offer < best else best
-    assert best is not None
-    return best[2], best[3]
+        offers.append((float(costs[place]), int(sizes[place]), victim, place))
+    return min(offers)[2:]
 
 
 def farthest(border: _Border, each: tuple[int, ...], held: npt.NDArray[np.bool_], sizes: Codes) -> tuple[int, int]:

@@ -62,9 +62,7 @@ class Comparison:
 
     def to_frame(self) -> Frame:
         """A row for each method; it has `to_pandas()`, `to_polars()` and `to_arrow()`."""
-        methods = np.empty(len(self), dtype=object)
-        methods[:] = [each.method for each in self]
-        columns = {"method": Series("text", methods)}
+        columns = {"method": Series("text", np.array([each.method for each in self], dtype=object))}
         for name in _MEASURES:
             columns[name] = Series("real", np.array([getattr(each.effects, name) for each in self], dtype=np.float64))
         for name in ("lost", "ghosts", "removed", "added"):

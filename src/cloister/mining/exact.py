@@ -1,7 +1,7 @@
 """The least that hiding can cost: integer programming over all changes of the space, with a proof or a gap.
 
 **What is optimised.** First the number of lost rules, |R̃_s(D) ∖ R̃_s(D′)|, over all D′ that hide every sensitive rule and that
-arise from D by the changes that `changes.py` states. Then, among those with as few lost rules, the number of entries changed.
+arise from D by the changes that `program.py` states. Then, among those with as few lost rules, the number of entries changed.
 Ghost rules are not part of it; they are reported.
 
 **How.** All counts are linear in how many baskets of each kind are changed in which way. A program with every rule would be
@@ -89,11 +89,10 @@ def hide_exactly(
     if not problem.sensitive:  # nothing is found that would have to be hidden
         return {}, Proof(lost=0, bound=0, bound_taking_out=0, entries=0, fewest=True, seconds=0.0)
     search = _Search(problem, starts)
-    rules = _rules_at_risk(problem)
-    taking_out = Program(problem=problem, rules=rules, insertions=False)
+    taking_out = Program(problem=problem, rules=search.rules, insertions=False)
     bound = without = search.fewest_lost(taking_out, begun + (0.4 if insertions else 0.75) * seconds, progress)
     if insertions:
-        both = Program(problem=problem, rules=rules, insertions=True)
+        both = Program(problem=problem, rules=search.rules, insertions=True)
         bound = search.fewest_lost(both, begun + 0.75 * seconds, progress)
     fewest = without >= search.best.lost and search.fewest_entries(taking_out, begun + seconds, progress)
     return search.best.columns, Proof(

@@ -10,7 +10,7 @@ What comes out is exact: it is for an owner's own eyes. `cloister.mining.top_ite
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -86,9 +86,6 @@ class FrequentItemsets(Sequence[Itemset]):
         items = tuple(self.baskets.items[item] for item in self.mined.sets[each])
         return Itemset(items=items, count=count, support=count / max(1, len(self.baskets)))
 
-    def __iter__(self) -> Iterator[Itemset]:
-        return (self[place] for place in range(len(self)))
-
     @cached_property
     def _order(self) -> Codes:
         sizes = np.array([len(each) for each in self.mined.sets], dtype=np.int64)
@@ -96,8 +93,7 @@ class FrequentItemsets(Sequence[Itemset]):
 
     def to_frame(self) -> Frame:
         """Columns itemset (a text), size, count and support; it has `to_pandas()`, `to_polars()` and `to_arrow()`."""
-        texts = np.empty(len(self), dtype=object)
-        texts[:] = [", ".join(map(str, each.items)) for each in self]
+        texts = np.array([", ".join(map(str, each.items)) for each in self], dtype=object)
         counts = self.mined.counts[self._order]
         return Frame(
             {

@@ -39,11 +39,8 @@ class Read:
         if self.shape == "lists":
             return baskets.lists()
         frame = self._wide(baskets) if self.shape == "wide" else self._long(baskets)
-        if self.kind == "pandas":
-            return frame.to_pandas()
-        if self.kind == "polars":
-            return frame.to_polars()
-        return frame.to_pydict() if self.kind == "dict" else frame.to_arrow()
+        ways = {"pandas": frame.to_pandas, "polars": frame.to_polars, "dict": frame.to_pydict}
+        return ways.get(self.kind, frame.to_arrow)()
 
     def _wide(self, baskets: Baskets) -> Frame:
         return Frame({str(item): Series("boolean", baskets.column(place)) for place, item in enumerate(baskets.items)})

@@ -6,7 +6,7 @@ hold Y, too (Agrawal, Imieliński & Swami 1993). X and Y share no item, and neit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -105,9 +105,6 @@ class Rules(Sequence[Rule]):
             baskets=len(self.baskets),
         )
 
-    def __iter__(self) -> Iterator[Rule]:
-        return (self[place] for place in range(len(self)))
-
     @cached_property
     def _order(self) -> npt.NDArray[np.intp]:
         counts = self.found.mined.counts
@@ -120,9 +117,7 @@ class Rules(Sequence[Rule]):
         rules = list(self)
 
         def texts(sides: list[tuple[Item, ...]]) -> Series:
-            array = np.empty(len(sides), dtype=object)
-            array[:] = [", ".join(map(str, side)) for side in sides]
-            return Series("text", array)
+            return Series("text", np.array([", ".join(map(str, side)) for side in sides], dtype=object))
 
         def reals(values: list[float]) -> Series:
             return Series("real", np.array(values, dtype=np.float64))

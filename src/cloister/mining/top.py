@@ -7,7 +7,7 @@ to `max_size` items of the universe, whether anybody holds them or not.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -57,9 +57,6 @@ class NoisyItemsets(Sequence[NoisyItemset]):
             return [self[each] for each in range(*place.indices(len(self)))]
         return NoisyItemset(items=self.itemsets[place], count=int(self.counts[place]))
 
-    def __iter__(self) -> Iterator[NoisyItemset]:
-        return (self[place] for place in range(len(self)))
-
     def margin(self, confidence: Exact = 0.95) -> float:
         """The half-width of the interval about each count."""
         return float(self.noise.margin(confidence))
@@ -74,8 +71,7 @@ class NoisyItemsets(Sequence[NoisyItemset]):
 
     def to_frame(self) -> Frame:
         """Columns itemset (a text), size and count (noisy)."""
-        texts = np.empty(len(self), dtype=object)
-        texts[:] = [", ".join(map(str, each)) for each in self.itemsets]
+        texts = np.array([", ".join(map(str, each)) for each in self.itemsets], dtype=object)
         sizes = np.array([len(each) for each in self.itemsets], dtype=np.int64)
         return Frame(
             {"itemset": Series("text", texts), "size": Series("integer", sizes), "count": Series("integer", self.counts)}

@@ -19,7 +19,7 @@ from cloister.mining.long_tables import check_columns, known, numbered
 from cloister.mining.top import NoisyItemsets, Picker, by_width, check_universe, counted, picked
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.tables import Boolean, Category, Domain, Integer, PrivateTable, Text
+from cloister.tables import Boolean, Category, Integer, PrivateTable, Text
 
 if TYPE_CHECKING:
     from cloister.session import Door
@@ -116,7 +116,7 @@ class Picking:
                 why="the items that count are not declared",
                 instead=f'columns={{"{self.item}": cl.Category(["tea", "milk"])}}',
             )
-        return _values(domain)
+        return domain.values()
 
     def picker(self, guarantee: Guarantee, declaration: PrivateTable) -> Picker:
         """The mechanism on counts, from declarations alone."""
@@ -148,9 +148,3 @@ class Picking:
         counts = counted(by_width(pairs % size, pairs // size), size, self.min_size, self.max_size)
         found = picked(self.picker(guarantee, declaration), counts, tuple(range(size)), self.min_size, self.max_size, random)
         return {"itemsets": [list(each) for each in found.itemsets], "counts": found.counts}
-
-
-def _values(domain: Domain) -> tuple[Any, ...]:
-    if isinstance(domain, Category):
-        return tuple(domain.values())
-    return tuple(domain.decode(code) for code in range(domain.low_code, domain.high_code + 1))

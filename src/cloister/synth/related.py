@@ -9,7 +9,7 @@ one unit (`tables/relations`), so each table of counts has its sensitivity, 1 or
 the component of a row has P(k | x) ∝ w_k Π_c p_kc(x_c) given some of its columns, and the others are independent within it. So
 every key is a person's, and the number of rows is what the person says. Rows of one person are independent given the person's
 columns: what they have in common beyond these (the same ward each time) is lost, unless they have an `order`. Then each row is
-measured beside its number among the rows of its person and beside the row before it (`tables/relations/followed.py`, at most m
+measured beside its number among the rows of its person and beside the row before it (`tables/relations/numbered.py`, at most m
 rows of a person as before), and drawn given these: what leads from one row to the next stays. The column that gives the order is
 sorted within each person at last.
 """

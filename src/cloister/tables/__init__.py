@@ -21,14 +21,12 @@ from cloister.tables.engines.engine import Answering, Engine, Offenders, Prepara
 from cloister.tables.engines.request import Aggregate, Aggregation, Binned, Groups, Key, Runs, Strided
 from cloister.tables.engines.workspace import MemoryExceeded, Workspace
 from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
-from cloister.tables.relations.followed import Followed
 from cloister.tables.relations.joins import KeyJoined, UnitJoined
-from cloister.tables.relations.lookup import PublicJoined
-from cloister.tables.relations.numbered import Numbered
+from cloister.tables.relations.numbered import Followed, Numbered
 from cloister.tables.relations.perunit import PerUnit, UnitAggregate
+from cloister.tables.relations.public import PublicJoined
 from cloister.tables.relations.related import Related, relate
-from cloister.tables.relations.relation import Base, Capped, Extended, Filtered, Projected, Relation
-from cloister.tables.relations.stacked import Stacked
+from cloister.tables.relations.relation import Base, Capped, Extended, Filtered, Projected, Relation, Stacked
 
 __all__ = [
     "Abilities",

@@ -21,7 +21,7 @@ from cloister.pgwire.catalogue.rows import information_rows, own_rows, pg_rows
 from cloister.pgwire.failures import Refused
 from cloister.pgwire.results import Column, Result, weight
 from cloister.pgwire.types import TYPES
-from cloister.tables.engines.locked import locked
+from cloister.tables.engines.connection import locked
 
 _MOST_ROWS, _LARGEST, _PIECE = 100_000, 32_000_000, 200
 _MEMORY = "64MB"

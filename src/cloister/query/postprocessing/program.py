@@ -1,8 +1,8 @@
 """What is worked out over answers: run in a locked engine that holds these answers and the public tables which are named, and
 nothing else.
 
-The engine is made again for each run (`tables/engines/locked.py`); its memory, its time, and the rows and bytes of a result are
-limited. The program is a list of steps, in each of which the names of tables and columns are ours. It is described before
+The engine is made again for each run (`tables/engines/connection.py`); its memory, its time, and the rows and bytes of a result
+are limited. The program is a list of steps, in each of which the names of tables and columns are ours. It is described before
 anything is charged, over tables without rows: what the engine cannot read is refused then. Values that are not finite become
 NULL.
 
@@ -38,7 +38,7 @@ from cloister.query.refusals import refused
 from cloister.session import Release
 from cloister.session.releases.frames import Frame, Kind, Series
 from cloister.session.releases.postprocessed import Bounds, Postprocessed
-from cloister.tables.engines.locked import locked
+from cloister.tables.engines.connection import locked
 
 _MEMORY, _MOST_TEXT = "256MB", 20_000
 _MOST_TEXTS = 64

@@ -15,6 +15,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cloister.parsers import delimiter_of, toml_of
@@ -126,12 +127,8 @@ def read_codebook(text: str, *, table: str = "") -> Codebook:
         from cloister.tables.declaring.metadata import read_metadata
 
         found = read_metadata(plain, table or None)
-        kept = {"columns": {name: each.describe() for name, each in found.columns.items()}} | {
-            "unit": found.unit,
-            "max_rows": found.max_rows,
-            "size": found.size,
-        }
-        book = _with_notes(of_declaration(kept), found.notes)
+        columns = {name: each.describe() for name, each in found.columns.items()}
+        book = replace(of_declaration(found.arguments() | {"columns": columns}), notes=found.notes)
     else:
         book = _of_lines(plain)
     if not book.columns:
@@ -353,7 +350,3 @@ def _of_toml(text: str, table: str) -> Codebook:
     if found is None:
         raise refusal("it describes several tables, and none of this name", "the declaration of one of them")
     return of_declaration(found)
-
-
-def _with_notes(book: Codebook, notes: tuple[str, ...]) -> Codebook:
-    return Codebook(columns=book.columns, unit=book.unit, max_rows=book.max_rows, size=book.size, notes=notes)

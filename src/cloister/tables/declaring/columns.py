@@ -119,7 +119,7 @@ class Integer(Domain):
                 )
             object.__setattr__(self, name, int(number))
         _ordered(self.low, self.high, "Integer")
-        _flag(self.nullable)
+        check_nullable(self.nullable)
 
     @property
     def low_code(self) -> int:
@@ -191,7 +191,7 @@ class Real(Domain):
         object.__setattr__(self, "high", highest)
         object.__setattr__(self, "step_size", size)
         object.__setattr__(self, "nullable", nullable)
-        _flag(nullable)
+        check_nullable(nullable)
         if max(size.numerator, size.denominator) > 10**100:
             raise InvalidDeclaration(f"{written} is invalid", why="the step is beyond 1e±100", instead='step="0.01"')
         if max(abs(self.low_code), abs(self.high_code)) > _LARGEST_REAL_CODE:
@@ -295,7 +295,7 @@ class Category(Domain):
         object.__setattr__(self, "options", options)
         object.__setattr__(self, "nullable", nullable)
         object.__setattr__(self, "_codes", codes)
-        _flag(nullable)
+        check_nullable(nullable)
 
     @property
     def low_code(self) -> int:
@@ -350,7 +350,7 @@ class Text(Domain):
     kind: ClassVar[str] = "text"
 
     def __post_init__(self) -> None:
-        _flag(self.nullable)
+        check_nullable(self.nullable)
 
     @property
     def low_code(self) -> int:
@@ -432,7 +432,7 @@ class Date(Domain):
         object.__setattr__(self, "low", bounds[0])
         object.__setattr__(self, "high", bounds[1])
         object.__setattr__(self, "nullable", nullable)
-        _flag(nullable)
+        check_nullable(nullable)
 
     @property
     def low_code(self) -> int:
@@ -475,7 +475,7 @@ class Boolean(Domain):
     kind: ClassVar[str] = "boolean"
 
     def __post_init__(self) -> None:
-        _flag(self.nullable)
+        check_nullable(self.nullable)
 
     @property
     def low_code(self) -> int:
@@ -519,7 +519,8 @@ def _ordered(low: Any, high: Any, kind: str) -> None:
         raise InvalidDeclaration(f"Real({low}, {high}) is invalid", why="the range is empty", instead="cl.Real(0, 1)")
 
 
-def _flag(nullable: object) -> None:
+def check_nullable(nullable: object) -> None:
+    """Refuse what is neither True nor False."""
     if not isinstance(nullable, bool):
         raise InvalidDeclaration(f"nullable={nullable!r} is invalid", why="it must be True or False", instead="nullable=True")
 

@@ -64,13 +64,8 @@ class During:
             found = cls(*given)
         else:
             raise _refused(given, "it is not a column with a first and a last day")
-        if not isinstance(found.column, str) or found.column not in source.schema:
-            raise UnknownColumn(
-                f"during={found.plain()!r} is unknown",
-                why=f"the source has only {', '.join(map(repr, source.schema))}",
-                instead="the name of the column that says the day, as the source writes it",
-            )
-        if source.schema[found.column] not in DATED:
+        instead = "the name of the column that says the day, as the source writes it"
+        if kind_in(f"during={found.plain()!r} is unknown", found.column, source, instead=instead) not in DATED:
             raise _refused(found.plain(), "the column holds no dates")
         return found
 
@@ -82,6 +77,14 @@ class During:
     def plain(self) -> list[Any]:
         """As plain data, of which `of` makes the same again."""
         return [self.column, self.first.isoformat(), self.last.isoformat()]
+
+
+def kind_in(what: str, column: object, source: Source, *, instead: str) -> str:
+    """The kind of a column of a source; refused where it has none of this name."""
+    if not isinstance(column, str) or column not in source.schema:
+        why = f"the source has only {', '.join(map(repr, source.schema))}"
+        raise UnknownColumn(what, why=why, instead=instead)
+    return source.schema[column]
 
 
 def _refused(given: object, why: str) -> InvalidDeclaration:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cloister.errors import InvalidDeclaration
-from cloister.tables.declaring.columns import Domain
+from cloister.tables.declaring.columns import Domain, check_nullable
 from cloister.tables.sourcing.reading import read_days, read_seconds
 
 DAY = 86_400
@@ -38,13 +38,7 @@ class Moment(Domain):
 
     kind: ClassVar[str] = "moment"
 
-    def __init__(
-        self,
-        low: str | datetime.date,
-        high: str | datetime.date,
-        *,
-        nullable: bool = False,
-    ) -> None:
+    def __init__(self, low: str | datetime.date, high: str | datetime.date, *, nullable: bool = False) -> None:
         written = f"Moment({low!r}, {high!r})"
         first, last = read_seconds(low), read_seconds(high)
         for name, seconds in (("low", first), ("high", last)):
@@ -58,8 +52,7 @@ class Moment(Domain):
             raise InvalidDeclaration(
                 f"{written} is invalid", why="the lower bound is above the upper", instead=f"cl.Moment({high!r}, {low!r})"
             )
-        if not isinstance(nullable, bool):
-            raise InvalidDeclaration(f"nullable={nullable!r} is invalid", why="it must be True or False", instead="nullable=True")
+        check_nullable(nullable)
         object.__setattr__(self, "low", moment_of(first))
         object.__setattr__(self, "high", moment_of(last))
         object.__setattr__(self, "nullable", nullable)

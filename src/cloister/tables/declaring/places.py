@@ -22,8 +22,8 @@ from typing import Any, ClassVar
 
 from cloister.errors import InvalidDeclaration, InvalidParameter, UnsupportedQuery
 from cloister.privacy.rational import Exact, exact, text_of
-from cloister.tables.declaring.columns import Domain
-from cloister.tables.declaring.regions import OUTSIDE, PARTS, Region, check_degrees, regions_of
+from cloister.tables.declaring.columns import Domain, check_nullable
+from cloister.tables.declaring.regions import OUTSIDE, PARTS, Region, check_degrees, geojson_of, regions_of
 from cloister.tables.sourcing.reading import read_number
 
 METRES = 111_195
@@ -73,8 +73,7 @@ class Place(Domain):
             raise InvalidDeclaration(
                 f"longitude={longitude!r} is invalid", why="it is the column of the latitude, too", instead='latitude="lat"'
             )
-        if not isinstance(nullable, bool):
-            raise InvalidDeclaration(f"nullable={nullable!r} is invalid", why="it must be True or False", instead="nullable=True")
+        check_nullable(nullable)
         known = () if regions is None else regions_of(regions, name)
         ends = _box(box) if box is not None else _around(known)
         values = (*ends, longitude, latitude, known, nullable)
@@ -244,16 +243,13 @@ class Cells:
 
     def geojson(self) -> dict[str, Any]:
         """The cells as public GeoJSON, each with its name: for a map, or for a public table to join with."""
-        place, features = self.place, []
+        place, cells = self.place, []
         for number, label in enumerate(self.labels()):
             row, column = divmod(number, self.columns)
             west, south = place.west + column * self.width, place.south + row * self.height
-            corners = [(west, south), (west + self.width, south), (west + self.width, south + self.height)]
-            corners += [(west, south + self.height), (west, south)]
-            ring = [[x / PARTS, y / PARTS] for x, y in corners]
-            border = {"type": "Polygon", "coordinates": [ring]}
-            features.append({"type": "Feature", "properties": {"name": label}, "geometry": border})
-        return {"type": "FeatureCollection", "features": features}
+            east, north = west + self.width, south + self.height
+            cells.append(Region(label, (((west, south), (east, south), (east, north), (west, north)),)))
+        return geojson_of(cells)
 
 
 def _box(given: Any) -> tuple[int, int, int, int]:

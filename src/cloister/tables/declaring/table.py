@@ -11,10 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn, undeclared
+from cloister.errors import InvalidDeclaration, MissingBound, undeclared
 from cloister.printable import LONGEST_NAME, LONGEST_VALUE, is_printable, is_text, shown
 from cloister.tables.declaring.columns import Category, Domain, Identifier
-from cloister.tables.declaring.during import DATED, During
+from cloister.tables.declaring.during import DATED, During, kind_in
 from cloister.tables.declaring.places import Place
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.sourcing.source_factory import recognise
@@ -336,36 +336,22 @@ def _check_columns(columns: Mapping[str, Domain], source: Source) -> None:
         if isinstance(domain, Place):
             _check_place(name, domain, source)
             continue
-        if name not in source.schema:
-            raise UnknownColumn(
-                f"Column {name!r} is unknown",
-                why=f"the source has only {', '.join(map(repr, source.schema))}",
-                instead="the name as the source writes it",
-            )
-        kind = source.schema[name]
+        kind = kind_in(f"Column {name!r} is unknown", name, source, instead="the name as the source writes it")
         if kind not in _accepted(domain):
-            raise InvalidDeclaration(
-                f"Column {name!r} is invalid",
-                why=f"it is declared {domain.kind} and the source holds {_WORDS.get(kind, kind)}",
-                instead=f'"{name}": {_suggestion(kind)}',
-            )
+            raise _unfit(name, domain, kind, f'"{name}": {_suggestion(kind)}')
 
 
 def _check_place(name: str, domain: Place, source: Source) -> None:
     for title, column in (("longitude", domain.longitude), ("latitude", domain.latitude)):
-        if column not in source.schema:
-            raise UnknownColumn(
-                f"Column {column!r} is unknown",
-                why=f"the source has only {', '.join(map(repr, source.schema))}",
-                instead=f'"{name}": cl.Place(…, {title}="…")',
-            )
-        kind = source.schema[column]
+        instead = f'"{name}": cl.Place(…, {title}="…")'
+        kind = kind_in(f"Column {column!r} is unknown", column, source, instead=instead)
         if kind not in _NUMBERS:
-            raise InvalidDeclaration(
-                f"Column {column!r} is invalid",
-                why=f"it is declared {domain.kind} and the source holds {_WORDS.get(kind, kind)}",
-                instead=f'"{name}": cl.Place(…, {title}="…")',
-            )
+            raise _unfit(column, domain, kind, instead)
+
+
+def _unfit(column: str, domain: Domain, kind: str, instead: str) -> InvalidDeclaration:
+    why = f"it is declared {domain.kind} and the source holds {_WORDS.get(kind, kind)}"
+    return InvalidDeclaration(f"Column {column!r} is invalid", why=why, instead=instead)
 
 
 def _accepted(domain: Domain) -> tuple[str, ...]:
@@ -401,10 +387,7 @@ def _suggestion(kind: str) -> str:
     return {
         "text": 'cl.Category(["…"])',
         "boolean": "cl.Boolean()",
-        "date": 'cl.Date("1900-01-01", "2026-12-31")',
-        "days": 'cl.Date("1900-01-01", "2026-12-31")',
-        "timestamp": 'cl.Date("1900-01-01", "2026-12-31")',
-        "timestamptz": 'cl.Date("1900-01-01", "2026-12-31")',
+        **dict.fromkeys(("date", "days", "timestamp", "timestamptz"), 'cl.Date("1900-01-01", "2026-12-31")'),
         "other": "leave this column out",
     }.get(kind, "cl.Real(0, 100)")
 
@@ -446,13 +429,8 @@ def _check_unit(unit: str | None, max_rows: int | None, source: Source) -> None:
                 instead='unit="person", max_rows=10',
             )
         return
-    if unit not in source.schema:
-        raise UnknownColumn(
-            f"unit={unit!r} is unknown",
-            why=f"the source has only {', '.join(map(repr, source.schema))}",
-            instead="the name of the column that says whose row it is",
-        )
-    if source.schema[unit] == "other":
+    instead = "the name of the column that says whose row it is"
+    if kind_in(f"unit={unit!r} is unknown", unit, source, instead=instead) == "other":
         raise InvalidDeclaration(
             f"unit={unit!r} is invalid", why="its type cannot name a person", instead="a column of text or numbers"
         )

@@ -8,16 +8,16 @@ make it fail.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.declaring.columns import Domain, Text
-from cloister.tables.engines.ibis_compilers import sql_of
+from cloister.tables.engines.ibis_compilers import ibis, sql_of
 from cloister.tables.engines.request import MOST_ROWS, Aggregate, Aggregation, Key, Strided, check_condition
 from cloister.tables.expression.expressions import Expression
+from cloister.tables.expression.operations import engine_function
 from cloister.tables.expression.scope import RecordingScope, Scope, TemplateScope
 
 RELATION = "cloister_prepared_rows"
@@ -62,8 +62,6 @@ class Layout:
 
     def rows(self, dialect: str) -> Any:
         """The Ibis table of the prepared rows; its name stands for wherever an engine keeps them."""
-        import ibis
-
         return ibis.table(self.schema(), name=RELATION)
 
     def written(self, expression: Any, dialect: str) -> str:
@@ -231,33 +229,18 @@ def _strided(code: Any, domain: Domain, stride: int, dialect: str) -> Any:
     Elsewhere the remainder is taken off first, so the quotient of doubles is within half of the whole number it stands for,
     however large the codes are.
     """
-    import ibis
-
     low, narrow = domain.low_code, storage(domain) != "int64" and domain.high_code - domain.low_code < 2**31
     kind = "int32" if dialect == "duckdb" and narrow else "int64"
     offset = (code.cast(kind) - ibis.literal(low, kind)).cast(kind) if low else code.cast(kind)
     if stride == 1:
         return offset
     if dialect == "duckdb":
-        return _whole_quotient(kind)(offset, ibis.literal(stride, kind))
+        return engine_function("divide", (kind, kind), kind)(offset, ibis.literal(stride, kind))  # Ibis divides as doubles do
     exact = (offset - offset % stride).cast("float64") / ibis.literal(stride, "int64").cast("float64")
     return exact.round().cast("int64")
 
 
-@cache
-def _whole_quotient(kind: str) -> Callable[..., Any]:
-    """DuckDB's division of whole numbers, which Ibis writes as one of doubles."""
-    import ibis
-
-    def divide(x: Any, y: Any) -> None: ...
-
-    made: Callable[..., Any] = ibis.udf.scalar.builtin(divide, name="divide", signature=((kind, kind), kind))
-    return made
-
-
 def _bin(code: Any, starts: tuple[int, ...], first: int, last: int) -> Any:
-    import ibis
-
     if last - first == 1:
         return ibis.literal(first, "int32")
     middle = (first + last) // 2
@@ -265,8 +248,6 @@ def _bin(code: Any, starts: tuple[int, ...], first: int, last: int) -> Any:
 
 
 def _measure(scope: Scope, rows: Any, aggregate: Aggregate, layout: Layout, dialect: str) -> tuple[Any, str]:
-    import ibis
-
     codes = [scope.code(name) for name, _ in aggregate.factors]
     if aggregate.kind != "sum":
         counted = [*(codes if aggregate.kind == "values" else ()), *(scope.code(name) for name in aggregate.present)]
@@ -307,15 +288,11 @@ def _shifted(code: Any, offset: int, *, wide: bool, alone: bool) -> Any:
     factor = code.cast("decimal(38, 0)" if wide or reaches else "int64")
     if offset == 0:
         return factor
-    import ibis
-
     return factor - ibis.literal(offset).cast(factor.type()) if wide or reaches else factor - offset
 
 
 def _fill(total: Any, dtype: str) -> Any:
     # the sum's own type is wider than Ibis thinks, so the cast is always written out
-    import ibis
-
     return total.cast("decimal(38, 0)").fill_null(ibis.literal(0).cast("decimal(38, 0)")).cast(dtype)
 
 

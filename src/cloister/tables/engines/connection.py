@@ -4,10 +4,15 @@ Where Python is interactive (a notebook, a shell, `python -c`) DuckDB draws a ba
 Progress on private rows is ours to tell, from public facts; and what a program prints for another to read has no bar in it. By
 itself DuckDB would fetch extensions by their names, spill rows into the current folder, and start eight threads for files that
 are far away.
+
+SQL that somebody else wrote, over rows that this person may see, is run on a connection that is `locked`: it has no files, no
+network, no extensions and no names of Python objects; its settings are locked; its memory is limited, and it works in one thread.
+Who runs a text in it limits rows and time, and lets no text in that was not read against a list.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 SAFE: dict[str, Any] = {
@@ -17,6 +22,11 @@ SAFE: dict[str, Any] = {
     "async_threads": 0,
     "temp_directory": "",
 }
+_LOCKED = (
+    "SET python_enable_replacements = false",
+    "SET enable_external_access = false",
+    "SET threads = 1",
+)
 
 
 def connected(place: str = ":memory:", settings: dict[str, Any] | None = None) -> Any:
@@ -34,4 +44,17 @@ def connected(place: str = ":memory:", settings: dict[str, Any] | None = None) -
 def without_progress_bar(connection: Any) -> Any:
     """The connection, without DuckDB's own bar; its cursors never have one."""
     connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def locked(*, memory: str, first: Sequence[str] = ()) -> Any:
+    """A database in memory that can reach nothing else; `first` are statements of ours that are run before it is locked.
+
+    >>> with locked(memory="64MB") as connection:
+    ...     connection.execute("SELECT 1 + 1").fetchall()
+    [(2,)]
+    """
+    connection = connected()
+    for line in (*first, *_LOCKED, f"SET memory_limit = '{memory}'", "SET lock_configuration = true"):
+        connection.execute(line)
     return connection

@@ -14,7 +14,6 @@ import os
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -52,7 +51,6 @@ from cloister.tables.sourcing.preparation import (
 from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
 
 if TYPE_CHECKING:
-    from cloister.tables.declaring.during import During
     from cloister.tables.declaring.table import PrivateTable
     from cloister.tables.relations.public import PublicCodes
 
@@ -420,7 +418,11 @@ class DuckDBPrepared(Prepared):
         table, spelling = self.declaration, DuckDBSpelling()
         schema, during = table.source.schema, table.during
         with self._of_source() as (_, asked):
-            return {name: asked(partial(_offending, name, table.columns[name], schema, spelling, during)) for name in names}
+
+            def found(name: str) -> list[Any]:
+                return asked(lambda relation: offenders_sql(name, table.columns[name], schema, relation, spelling, during))
+
+            return {name: found(name) for name in names}
 
     def _owner_report(self) -> PreparationReport:
         table = self.declaration
@@ -452,12 +454,6 @@ class DuckDBPrepared(Prepared):
             cursor.close()
         self._connection.close()
         self._folder.remove()
-
-
-def _offending(
-    name: str, domain: Domain, schema: Mapping[str, str], spelling: Spelling, during: During | None, relation: str
-) -> str:
-    return offenders_sql(name, domain, schema, relation, spelling, during)
 
 
 def _bytes(rows: int, layout: Layout) -> int:

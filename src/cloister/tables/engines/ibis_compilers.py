@@ -43,6 +43,18 @@ def _deferred(spec: ModuleSpec) -> ModuleType:
     return package
 
 
+class _Ibis:
+    """Ibis, imported when it is first asked for anything: that takes longer than all that describes a table."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(import_module("ibis"), name)
+
+
+ibis = _Ibis()
+
+
 def load(dialect: str) -> None:
     """Ibis, and its compiler for one dialect."""
     name = f"{PACKAGE}.{dialect}"
@@ -63,7 +75,5 @@ def sql_of(expression: Any, dialect: str) -> str:
     >>> sql_of(ibis.table({"a": "int64"}, name="t").count(), "duckdb")
     'SELECT COUNT(*) AS "CountStar(t)" FROM "t" AS "t0"'
     """
-    import ibis
-
     load(dialect)
     return str(ibis.to_sql(expression, dialect=dialect, pretty=False))

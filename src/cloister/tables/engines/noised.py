@@ -18,6 +18,7 @@ Undeclared keys are no linear map: an engine that can look at them says which gr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -49,9 +50,6 @@ class Law(Protocol):
 
     def release(self, value: Any, *, random: Random | None = None) -> Any:
         """The integers with noise."""
-
-
-# ── cells ────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +100,7 @@ class Cells:
     @property
     def count(self) -> int:
         """How many there are."""
-        found = 1
-        for key in self.keys:
-            found *= key.size
-        return found
+        return math.prod(key.size for key in self.keys)
 
     def place(self, codes: Sequence[Whole]) -> npt.NDArray[np.int64]:
         """The cell of each group that an engine found; -1 where it is in none."""
@@ -123,9 +118,6 @@ class Cells:
         inside = places >= 0
         full[places[inside]] = values[inside]
         return full
-
-
-# ── linear maps ──────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
@@ -298,9 +290,6 @@ def block_sums(leaves: Whole, branching: int, weights: Sequence[int], *, apart: 
     return np.concatenate(levels, axis=1), None
 
 
-# ── request and answer ───────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Integers:
     """Integers of one kind in all cells, and the noise of each."""
@@ -425,9 +414,6 @@ def exact_integers(
         else:
             exact[integers.name] = integers.map.exact(aggregates)
     return exact
-
-
-# ── undeclared keys ──────────────────────────────────────────────────────────────────────────────
 
 
 def noised_groups(request: NoisedRequest, each: Callable[[Callable[[Groups, Room], None]], None], random: Random) -> Noised:

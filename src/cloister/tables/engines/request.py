@@ -91,8 +91,7 @@ class Binned:
     def labels(self, domain: Domain) -> tuple[str, ...]:
         """Each bin as an interval."""
         texts = [str(edge) if domain.kind == "date" else text_of(exact(edge)) for edge in self.edges]
-        last = len(texts) - 2
-        return tuple(f"[{texts[i]}, {texts[i + 1]}{']' if i == last else ')'}" for i in range(len(texts) - 1))
+        return _intervals(texts)
 
     def starts(self, domain: Domain) -> tuple[int, ...]:
         """The first code of each bin, and one past the last."""
@@ -159,8 +158,7 @@ class Strided:
         """Each bin as an interval."""
         starts = self.starts(domain)
         texts = [_text_of_code(domain, code) for code in (*starts[:-1], domain.high_code)]
-        last = len(texts) - 2
-        return tuple(f"[{texts[i]}, {texts[i + 1]}{']' if i == last else ')'}" for i in range(len(texts) - 1))
+        return _intervals(texts)
 
     def starts(self, domain: Domain) -> tuple[int, ...]:
         """The first code of each bin, and one past the last."""
@@ -207,13 +205,19 @@ class Runs:
     def labels(self, domain: Domain) -> tuple[str, ...]:
         """Each run as an interval."""
         texts = [_text_of_code(domain, min(code, domain.high_code)) for code in self.codes]
-        last = self.size(domain) - 1
-        return tuple(f"[{texts[i]}, {texts[i + 1]}{']' if i == last else ')'}" for i in range(last + 1))
+        self.size(domain)
+        return _intervals(texts)
 
     def starts(self, domain: Domain) -> tuple[int, ...]:
         """The codes."""
         self.size(domain)
         return self.codes
+
+
+def _intervals(edges: Sequence[str]) -> tuple[str, ...]:
+    """Each from an edge up to the next one; the last holds its upper edge, too."""
+    *others, last = pairwise(edges)
+    return (*(f"[{low}, {high})" for low, high in others), f"[{last[0]}, {last[1]}]")
 
 
 def _text_of_code(domain: Domain, code: int) -> str:
@@ -264,11 +268,8 @@ class Aggregate:
         """The largest absolute value that one row can add: what decides the width of the engine's arithmetic."""
         if self.kind != "sum":
             return 1
-        product = 1
-        for name, offset in self.factors:
-            domain = domains[name]
-            product *= max(abs(domain.low_code - offset), abs(domain.high_code - offset), 1)
-        return product
+        factors = ((domains[name], offset) for name, offset in self.factors)
+        return math.prod(max(abs(each.low_code - offset), abs(each.high_code - offset), 1) for each, offset in factors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,9 +51,6 @@ MOST_COUNTED = 1000
 """A count that is learned is at most so large: residuals have steps of 2⁻¹² of the largest."""
 
 
-# ── one row ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def bounds_of(domain: Domain) -> list[tuple[float, float]]:
     """The lowest and the highest value of each feature of a column.
 
@@ -93,12 +90,6 @@ def ball_rows(X: Floats, radius: float, *, share: float = 1.0) -> Integers:
     lengths = np.sqrt((X**2).sum(axis=1, keepdims=True))
     factors = share * (1 - 2.0**-40) / np.maximum(lengths, radius)
     return np.asarray(np.trunc(X * factors * STEPS), dtype=np.int64)
-
-
-def with_constant(rows: Integers) -> Integers:
-    """Rows with a last column for the intercept."""
-    constant = np.full((len(rows), 1), math.floor(STEPS * SHARE_OF_INTERCEPT), dtype=np.int64)
-    return np.concatenate([rows, constant], axis=1)
 
 
 def counted_lengths(X: Floats) -> Integers:
@@ -185,9 +176,6 @@ def softmax(scores: Floats) -> Floats:
     """
     grown = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(grown / grown.sum(axis=1, keepdims=True))
-
-
-# ── a request ────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -390,8 +378,9 @@ class FeatureRows:
     def ready(self, centre: tuple[float, ...], radius: float) -> Floats:
         """Whole steps in the unit ball, with the constant: the same for all steps of a descent, and so kept."""
         if self._ready is None or self._ready[0] != (centre, radius):
-            found = with_constant(ball_rows(self.X - np.asarray(centre), radius, share=SHARE_OF_REST))
-            self._ready = (centre, radius), _inside(found, STEPS).astype(np.float64)
+            rows = ball_rows(self.X - np.asarray(centre), radius, share=SHARE_OF_REST)
+            constant = np.full((len(rows), 1), math.floor(STEPS * SHARE_OF_INTERCEPT), dtype=np.int64)
+            self._ready = (centre, radius), _inside(np.concatenate([rows, constant], axis=1), STEPS).astype(np.float64)
         return self._ready[1]
 
 

@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from cloister.errors import CloisterError, EngineError, MissingDependency
@@ -169,12 +170,7 @@ class SparkConnection:
 
 
 def _check_installed() -> None:
-    def load() -> bool:
-        import cloister.tables.engines.spark_calls
-
-        return bool(cloister.tables.engines.spark_calls)
-
-    if not tried(load, ImportError):
+    if not tried(lambda: import_module("cloister.tables.engines.spark_calls"), ImportError):
         raise MissingDependency(
             "Spark is not available",
             why="pyspark is not installed, or what it needs for Spark Connect",

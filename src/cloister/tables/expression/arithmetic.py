@@ -6,6 +6,7 @@ has the sign of the dividend, as SQL engines have it; by 0 it is NULL.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,13 +22,14 @@ from cloister.tables.expression.forms import (
     Nothing,
     Number,
     bounded,
+    by_position,
     common_grid,
     either,
-    looked_up,
-    pieces,
+    integers,
+    joined,
     too_large,
 )
-from cloister.tables.expression.scalar import Domains, Scalar, need
+from cloister.tables.expression.scalar import Domains, Scalar
 from cloister.tables.expression.scope import Scope
 
 
@@ -62,32 +64,12 @@ def from_list(form: Listed, numbers: list[Fraction | None], *, integer: bool) ->
     ends = [target for target in targets if target is not None] or [0]
     if max(map(abs, ends)) >= NARROW:
         raise too_large("lists numbers of too many digits")
-    return Number(
-        grid=grid,
-        low=min(ends),
-        high=max(ends),
-        integer=integer,
-        nullable=form.nullable,
-        certain=form.certain and None not in targets,
-        exact=form.exact,
-        weight=(form.weight + 2) * pieces(targets),
-        build=lambda scope: looked_up(scope.operations, form.build(scope), targets),
-    )
+    return Number(grid=grid, low=min(ends), high=max(ends), integer=integer, **by_position(form, targets))
 
 
 def _named(scalar: object) -> str:
     name = getattr(scalar, "name", None)
     return repr(name) if isinstance(name, str) else "an operand"
-
-
-def joined(parts: tuple[Form, ...], weight: int | None = None) -> dict[str, Any]:
-    """What a result takes over from its parts."""
-    return {
-        "nullable": any(part.nullable for part in parts),
-        "certain": all(part.certain for part in parts),
-        "exact": all(part.exact for part in parts),
-        "weight": sum(part.weight for part in parts) + 1 if weight is None else weight,
-    }
 
 
 def aligned(*numbers: Number) -> tuple[Number, ...]:
@@ -109,21 +91,12 @@ class Binary(Scalar):
     left: Scalar
     right: Scalar
 
-    def __post_init__(self) -> None:
-        need(self.left, type(self).__name__)
-        need(self.right, type(self).__name__)
-        super().__post_init__()
-
 
 @dataclass(frozen=True)
 class Unary(Scalar):
     """What is made of one."""
 
     x: Scalar
-
-    def __post_init__(self) -> None:
-        need(self.x, type(self).__name__)
-        super().__post_init__()
 
 
 @dataclass(frozen=True)
@@ -157,16 +130,19 @@ class Subtract(Binary):
 
 def _sum(left: Number, right: Number) -> Number:
     first, second = aligned(left, right)
-    low, high = first.low + second.low, first.high + second.high
-    wide = bounded(low, high) or first.wide or second.wide
+    ends = first.low + second.low, first.high + second.high
+    return _worked(operator.add, first, second, first.grid, ends)
+
+
+def _worked(work: Callable[[Any, Any], Any], first: Number, second: Number, grid: Fraction, ends: tuple[int, int]) -> Number:
+    """Work on two whole numbers, in the width that both and the ends of the result need."""
+    wide = bounded(*ends) or first.wide or second.wide
 
     def build(scope: Scope) -> Any:
-        return combine(scope, wide, result, lambda x, y: x + y, first, second)
+        return combine(scope, wide, result, work, first, second)
 
-    made = either(build, (low, high), lambda _, x, y: x + y, first, second)
-    result = Number(
-        grid=first.grid, low=low, high=high, integer=left.integer and right.integer, build=made, **joined((first, second))
-    )
+    made, integer = either(build, ends, lambda _, x, y: work(x, y), first, second), first.integer and second.integer
+    result = Number(grid=grid, low=ends[0], high=ends[1], integer=integer, build=made, **joined((first, second)))
     return result
 
 
@@ -198,20 +174,7 @@ def product(left: Number, right: Number, *, same: bool = False) -> Number:
     low, high = min(corners), max(corners)
     if same:
         low = 0 if left.low <= 0 <= left.high else min(left.low**2, left.high**2)
-    wide = bounded(low, high) or left.wide or right.wide
-
-    def build(scope: Scope) -> Any:
-        return combine(scope, wide, result, lambda x, y: x * y, left, right)
-
-    result = Number(
-        grid=left.grid * right.grid,
-        low=low,
-        high=high,
-        integer=left.integer and right.integer,
-        build=either(build, (low, high), lambda _, x, y: x * y, left, right),
-        **joined((left, right)),
-    )
-    return result
+    return _worked(operator.mul, left, right, left.grid * right.grid, (low, high))
 
 
 @dataclass(frozen=True)
@@ -238,8 +201,7 @@ class Modulo(Binary):
             zero = scope.operations.whole(0, wide=wide)
             return combine(scope, wide, result, lambda x, y: scope.operations.remainder(x, y.nullif(zero)), first, second)
 
-        inherited = joined((first, second))
-        inherited["certain"] = inherited["certain"] and not second.low <= 0 <= second.high
+        inherited = joined((first, second), certain=not second.low <= 0 <= second.high)
         result = Number(grid=first.grid, low=low, high=high, integer=left.integer and right.integer, build=build, **inherited)
         return result
 
@@ -273,9 +235,13 @@ class Absolute(Unary):
         x = number_form(self.x, domains, None if within is None else (-within[1], within[1]))
         if x.low >= 0:
             return x
-        high = max(-x.low, x.high)
         low = 0 if x.high >= 0 else -x.high
-        return _rewritten(x, low, high, lambda n: n.abs())
+
+        def build(scope: Scope) -> Any:
+            return combine(scope, x.wide, result, lambda n: n.abs(), x)
+
+        result = replace(x, low=low, high=max(-x.low, x.high), build=build, weight=x.weight + 1)
+        return result
 
 
 @dataclass(frozen=True)
@@ -295,15 +261,7 @@ class Sign(Unary):
             branches = [(n > zero, ops.whole(1)), (n < zero, ops.whole(-1)), (n == zero, ops.whole(0))]
             return ops.chosen(branches, ops.nothing())
 
-        return Number(grid=Fraction(1), low=low, high=high, integer=True, build=build, **joined((x,), 3 * x.weight + 4))
-
-
-def _rewritten(x: Number, low: int, high: int, work: Callable[[Any], Any]) -> Number:
-    def build(scope: Scope) -> Any:
-        return combine(scope, x.wide, result, work, x)
-
-    result = replace(x, low=low, high=high, build=build, weight=x.weight + 1)
-    return result
+        return integers(low, high, build, x, weight=3 * x.weight + 4)
 
 
 def fixed(number: Number) -> Fraction | None:

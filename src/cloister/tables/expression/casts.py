@@ -27,12 +27,13 @@ from cloister.tables.expression.forms import (
     Nothing,
     Number,
     Words,
-    looked_up,
-    pieces,
+    by_position,
+    integers,
+    joined,
     remapped,
 )
 from cloister.tables.expression.rounding import rounded, wider
-from cloister.tables.expression.scalar import Domains, Scalar, need
+from cloister.tables.expression.scalar import Domains, Scalar
 from cloister.tables.expression.scope import Scope
 from cloister.tables.sourcing.reading import read_days, read_number, read_truth, read_whole
 
@@ -56,12 +57,11 @@ class Cast(Scalar):
     kind: str
 
     def __post_init__(self) -> None:
-        need(self.x, "Cast")
+        super().__post_init__()
         if self.kind not in KINDS:
             raise UnsupportedQuery(
                 f"A cast to {self.kind!r} is not supported", why=f"known are {', '.join(KINDS)}", instead="CAST(x AS INTEGER)"
             )
-        super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """By the kind of x and the kind that is wanted."""
@@ -85,17 +85,7 @@ class Cast(Scalar):
             raise self._refused("a date is not a number")
         if isinstance(x, Listed):
             if x.truths:
-                number = Number(
-                    grid=Fraction(1),
-                    low=0,
-                    high=1,
-                    integer=True,
-                    build=x.build,
-                    nullable=x.nullable,
-                    certain=x.certain,
-                    exact=x.exact,
-                    weight=x.weight,
-                )
+                number = integers(0, 1, x.build, x, weight=x.weight)
             elif isinstance(x.options[0], int):
                 number = as_number(x)
             else:
@@ -114,16 +104,7 @@ class Cast(Scalar):
             raise self._refused("only text can be read as a date")
         days = [read_days(option) for option in x.options]
         present = [day for day in days if day is not None] or [0]
-        return Moments(
-            unit="day",
-            low=min(present),
-            high=max(present),
-            build=lambda scope: looked_up(scope.operations, x.build(scope), days),
-            nullable=x.nullable,
-            certain=x.certain and None not in days,
-            exact=x.exact,
-            weight=(x.weight + 2) * pieces(days),
-        )
+        return Moments(unit="day", low=min(present), high=max(present), **by_position(x, days))
 
     def _truth(self, x: Form) -> Listed:
         if isinstance(x, Listed) and x.truths:
@@ -139,9 +120,7 @@ class Cast(Scalar):
             ops = scope.operations
             return ops.truth(number.build(scope) != ops.whole(0, wide=number.wide))
 
-        return Listed(
-            options=(False, True), build=build, nullable=x.nullable, certain=x.certain, exact=x.exact, weight=number.weight + 2
-        )
+        return Listed(options=(False, True), build=build, **joined((x,), number.weight + 2))
 
     def _refused(self, why: str) -> UnsupportedQuery:
         return UnsupportedQuery(f"A cast to {self.kind} is not supported", why=why, instead="the column declared as that kind")
@@ -199,11 +178,4 @@ def to_listed_text(form: Form, what: str) -> Listed:
     def build(scope: Scope) -> Any:
         return form.build(scope) - scope.operations.whole(low)
 
-    return Listed(
-        options=tuple(values(code) for code in range(low, high + 1)),
-        build=build,
-        nullable=form.nullable,
-        certain=form.certain,
-        exact=form.exact,
-        weight=form.weight + 1,
-    )
+    return Listed(options=tuple(values(code) for code in range(low, high + 1)), build=build, **joined((form,)))

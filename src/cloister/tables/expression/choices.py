@@ -12,11 +12,23 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from cloister.errors import UnsupportedQuery
-from cloister.tables.expression.arithmetic import Binary, aligned, as_number, joined
+from cloister.tables.expression.arithmetic import Binary, aligned, as_number
 from cloister.tables.expression.dates import to_days
 from cloister.tables.expression.evaluate import may_reach
 from cloister.tables.expression.expressions import And, Expression, IsNull, Not, Or
-from cloister.tables.expression.forms import Form, Interval, Listed, Located, Moments, Nothing, Number, Words, bounded, remapped
+from cloister.tables.expression.forms import (
+    Form,
+    Interval,
+    Listed,
+    Located,
+    Moments,
+    Nothing,
+    Number,
+    Words,
+    bounded,
+    joined,
+    remapped,
+)
 from cloister.tables.expression.scalar import Domains, Scalar, need
 from cloister.tables.expression.scope import RecordingScope, Scope
 from cloister.tables.sourcing.reading import read_days

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.declaring.moments import DAY
-from cloister.tables.expression.arithmetic import joined
 from cloister.tables.expression.computed import UNITS, day_of, period_of
-from cloister.tables.expression.forms import Form, Interval, Listed, Moments, Nothing, Number
+from cloister.tables.expression.forms import Form, Interval, Listed, Moments, Nothing, Number, integers, joined
 from cloister.tables.expression.operations import Operations
-from cloister.tables.expression.scalar import Domains, Scalar, need
+from cloister.tables.expression.scalar import Domains, Scalar
 from cloister.tables.expression.scope import Scope
 from cloister.tables.sourcing.reading import EPOCH, read_days
 
@@ -139,7 +137,6 @@ class DatePart(Scalar):
 
     def __post_init__(self) -> None:
         _check_unit(self.part, "EXTRACT", PARTS)
-        need(self.x, "DatePart")
         super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
@@ -161,7 +158,7 @@ class DatePart(Scalar):
                 return _over(ops, ops.month(days) + ops.whole(2), 3)
             return {"year": ops.year, "month": ops.month, "day": ops.day}[part](days)
 
-        return Number(grid=Fraction(1), low=low, high=high, integer=True, build=build, **joined((x,), 6 * x.weight + 24))
+        return integers(low, high, build, x, weight=6 * x.weight + 24)
 
     def _of_day(self, x: Moments, seconds: int, within: int) -> Number:
         """How many times so many seconds have passed, of as many as there are until it begins again."""
@@ -177,7 +174,7 @@ class DatePart(Scalar):
             passed = _over(ops, x.build(scope) + ops.whole(_POSITIVE), seconds)
             return ops.remainder(passed, ops.whole(within))
 
-        return Number(grid=Fraction(1), low=low, high=high, integer=True, build=build, **joined((x,), x.weight + 4))
+        return integers(low, high, build, x, weight=x.weight + 4)
 
 
 def _part_bounds(part: str, low: int, high: int) -> tuple[int, int]:
@@ -207,7 +204,6 @@ class DateTrunc(Scalar):
 
     def __post_init__(self) -> None:
         _check_unit(self.unit, "DATE_TRUNC")
-        need(self.x, "DateTrunc")
         super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
@@ -232,13 +228,12 @@ class DateShift(Scalar):
     unit: str
 
     def __post_init__(self) -> None:
-        need(self.x, "DateShift")
+        super().__post_init__()
         _check_unit(self.unit, "DATE_ADD")
         if isinstance(self.count, bool) or not isinstance(self.count, int) or abs(self.count) > 4_000_000:
             raise InvalidParameter(
                 f"count={self.count!r} is invalid", why="it is not a whole number within ±4,000,000", instead="INTERVAL 3 MONTH"
             )
-        super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """Days; those that would leave the calendar are made NULL before they are moved."""
@@ -249,35 +244,40 @@ class DateShift(Scalar):
                 why="only days are shifted",
                 instead="CAST(at AS DATE) + INTERVAL '3' MONTH",
             )
-        months = _MONTHS.get(self.unit, 0) * self.count
+        months, days = _MONTHS.get(self.unit, 0) * self.count, _DAYS.get(self.unit, 0) * self.count
         whole = _whole_periods(x.unit, self.unit, self.count)
         if whole is not None:
             return _shifted_periods(x, whole)
-        x = to_days(x)
-        days = _DAYS.get(self.unit, 0) * self.count
-        if self.unit in _DAYS:
-            first, last = _FIRST_DAY - days, _LAST_DAY - days
-        else:
-            first, last = _movable(months)
-        low, high = max(x.low, first), min(x.high, last)
-        if low > high:
-            raise _gone()
-        cut = low > x.low or high < x.high
+        kept = _kept(to_days(x), *(_movable(months) if months else (_FIRST_DAY - days, _LAST_DAY - days)))
 
         def build(scope: Scope) -> Any:
-            ops, at = scope.operations, x.build(scope)
-            if cut:
-                at = ops.chosen([((at >= ops.whole(low)) & (at <= ops.whole(high)), at)], ops.nothing())
+            ops, at = scope.operations, kept.build(scope)
             if months == 0:
                 return at + ops.whole(days)
             month = _month(ops, at) + ops.whole(months)
             same_day = first_of_month(ops, month) + ops.day(at) - ops.whole(1)
             return ops.least([same_day, first_of_month(ops, month + ops.whole(1)) - ops.whole(1)])
 
-        inherited = joined((x,), (1 if months == 0 else 22) * (3 * x.weight if cut else x.weight) + 120)
-        inherited["certain"] = inherited["certain"] and not cut
-        ends = [_moved(day, months) + days for day in (low, high)]
-        return Moments(unit="day", low=ends[0], high=ends[1], build=build, **inherited)
+        low, high = (_moved(day, months) + days for day in (kept.low, kept.high))
+        weight = (1 if months == 0 else 22) * kept.weight + 120
+        return Moments(unit="day", low=low, high=high, build=build, **joined((kept,), weight))
+
+
+def _kept(x: Moments, first: int, last: int) -> Moments:
+    """The moments from the first to the last, NULL in place of others."""
+    low, high = max(x.low, first), min(x.high, last)
+    if low > high:
+        raise UnsupportedQuery(
+            "A shift is not supported", why="every day would leave the years 1 to 9999", instead="fewer of them"
+        )
+    if (low, high) == (x.low, x.high):
+        return x
+
+    def build(scope: Scope) -> Any:
+        ops, at = scope.operations, x.build(scope)
+        return ops.chosen([((at >= ops.whole(low)) & (at <= ops.whole(high)), at)], ops.nothing())
+
+    return replace(x, low=low, high=high, build=build, certain=False, weight=3 * x.weight)
 
 
 def _whole_periods(held: str, unit: str, count: int) -> int | None:
@@ -289,23 +289,12 @@ def _whole_periods(held: str, unit: str, count: int) -> int | None:
 
 
 def _shifted_periods(x: Moments, count: int) -> Moments:
-    first, last = (period_of(x.unit, day) - count for day in (_FIRST_DAY, _LAST_DAY))
-    low, high = max(x.low, first), min(x.high, last)
-    if low > high:
-        raise _gone()
-    cut = low > x.low or high < x.high
+    kept = _kept(x, *(period_of(x.unit, day) - count for day in (_FIRST_DAY, _LAST_DAY)))
 
     def build(scope: Scope) -> Any:
-        ops, at = scope.operations, x.build(scope)
-        if cut:
-            at = ops.chosen([((at >= ops.whole(low)) & (at <= ops.whole(high)), at)], ops.nothing())
-        return at + ops.whole(count)
+        return kept.build(scope) + scope.operations.whole(count)
 
-    return replace(x, low=low + count, high=high + count, build=build, certain=x.certain and not cut, weight=3 * x.weight + 4)
-
-
-def _gone() -> UnsupportedQuery:
-    return UnsupportedQuery("A shift is not supported", why="every day would leave the years 1 to 9999", instead="fewer of them")
+    return replace(kept, low=kept.low + count, high=kept.high + count, build=build, weight=3 * x.weight + 4)
 
 
 def _movable(months: int) -> tuple[int, int]:
@@ -344,18 +333,10 @@ class DateDiff(Scalar):
 
     def __post_init__(self) -> None:
         _check_unit(self.unit, "DATE_DIFF")
-        need(self.later, "DateDiff")
-        need(self.earlier, "DateDiff")
         super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """The difference of the numbers of the periods."""
         later, earlier = (to_periods(moments_form(each, domains), self.unit) for each in (self.later, self.earlier))
-        return Number(
-            grid=Fraction(1),
-            low=later.low - earlier.high,
-            high=later.high - earlier.low,
-            integer=True,
-            build=lambda scope: later.build(scope) - earlier.build(scope),
-            **joined((later, earlier)),
-        )
+        low, high = later.low - earlier.high, later.high - earlier.low
+        return integers(low, high, lambda scope: later.build(scope) - earlier.build(scope), later, earlier)

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Literal
 from cloister.errors import UnsupportedQuery
 from cloister.tables.declaring.places import METRES, Place
 from cloister.tables.declaring.regions import OUTSIDE, PARTS, Region
-from cloister.tables.expression.arithmetic import as_number, joined
-from cloister.tables.expression.forms import Form, Interval, Listed, Number
+from cloister.tables.expression.arithmetic import as_number
+from cloister.tables.expression.forms import Form, Interval, Listed, integers
 from cloister.tables.expression.operations import Operations
-from cloister.tables.expression.places import Border, lattice, located, regional
-from cloister.tables.expression.scalar import Domains, Scalar, need
+from cloister.tables.expression.places import Border, lattice, located, regional, unless_outside
+from cloister.tables.expression.scalar import Domains, Scalar
 from cloister.tables.expression.scope import Scope
 
 _BITS = 20
@@ -45,10 +45,6 @@ class Metres(Scalar):
     axis: Literal["across", "up"]
     x: Scalar
 
-    def __post_init__(self) -> None:
-        need(self.x, "Metres")
-        super().__post_init__()
-
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A whole number."""
         x = located(self.x, domains)
@@ -59,8 +55,7 @@ class Metres(Scalar):
             ops = scope.operations
             return ops.quotient(lattice(ops, x.build(scope), x.place.rows)[which] * factor, ops.whole(1 << _BITS), wide=False)
 
-        high = last * factor >> _BITS
-        return Number(grid=Fraction(1), low=0, high=high, integer=True, build=build, **joined((x,), x.weight + 5))
+        return integers(0, last * factor >> _BITS, build, x, weight=x.weight + 5)
 
 
 @dataclass(frozen=True)
@@ -76,12 +71,6 @@ class InBox(Scalar):
     south: Fraction
     east: Fraction
     north: Fraction
-
-    def __post_init__(self) -> None:
-        need(self.x, "InBox")
-        need(self.column, "InBox")
-        need(self.row, "InBox")
-        super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A truth value."""
@@ -101,7 +90,7 @@ class InBox(Scalar):
             ops, at = scope.operations, x.build(scope)
             across, up = column.build(scope), row.build(scope)
             there = (across >= ops.whole(west)) & (across < ops.whole(east))
-            return _unless_outside(ops, at, x.place, there & (up >= ops.whole(south)) & (up < ops.whole(north)))
+            return unless_outside(ops, at, x.place, there & (up >= ops.whole(south)) & (up < ops.whole(north)))
 
         weight = 16 + x.weight + 2 * (column.weight + row.weight)
         return Listed(options=(False, True), build=build, nullable=x.nullable, weight=weight)
@@ -120,12 +109,6 @@ class Near(Scalar):
     latitude: Fraction
     metres: Fraction
 
-    def __post_init__(self) -> None:
-        need(self.x, "Near")
-        need(self.across, "Near")
-        need(self.up, "Near")
-        super().__post_init__()
-
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A truth value."""
         x = located(self.x, domains)
@@ -143,7 +126,7 @@ class Near(Scalar):
         def build(scope: Scope) -> Any:
             ops, at = scope.operations, x.build(scope)
             apart = _squared(ops, across.build(scope), up.build(scope), point)
-            return _unless_outside(ops, at, x.place, apart <= ops.whole(reach))
+            return unless_outside(ops, at, x.place, apart <= ops.whole(reach))
 
         weight = 20 + x.weight + 2 * (across.weight + up.weight)
         return Listed(options=(False, True), build=build, nullable=x.nullable, weight=weight)
@@ -163,11 +146,6 @@ class NearestRegion(Scalar):
     row: Scalar
     across: Scalar
     up: Scalar
-
-    def __post_init__(self) -> None:
-        for each in (self.x, self.column, self.row, self.across, self.up):
-            need(each, "NearestRegion")
-        super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A list of all regions, and outside."""
@@ -234,12 +212,6 @@ def _to_edge(ops: Operations, across: Any, up: Any, edge: tuple[int, int, int, i
     beside = ops.quotient(ops.greatest([cross, -cross]), ops.whole(math.isqrt(square)), wide=False)
     ends = [(along <= ops.whole(0), start), (along >= ops.whole(square), _squared(ops, across, up, (c, d)))]
     return ops.chosen(ends, beside * beside)
-
-
-def _unless_outside(ops: Operations, at: Any, place: Place, condition: Any) -> Any:
-    """1 or 0, where there is a place; 0 for one beyond the box."""
-    found = ops.chosen([(condition, ops.whole(1))], ops.whole(0))
-    return ops.chosen([(at == place.outside, ops.whole(0)), (at.notnull(), found)], ops.nothing())
 
 
 def _check_degrees(longitudes: Sequence[Fraction], latitudes: Sequence[Fraction]) -> None:

@@ -44,7 +44,7 @@ _DEEPEST = 100
 _MOST_PARTS = 4000
 _LONGEST_PATTERN = 1000
 
-_SWAPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+SWAPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Expression(ABC):
@@ -157,7 +157,7 @@ class Compare(Expression):
         swap = isinstance(self.left, Literal) and isinstance(self.right, Column)
         if isinstance(self.left, Column) and isinstance(self.right, Column):
             swap = self.left.name > self.right.name
-        return (_SWAPPED[self.op], self.right, self.left) if swap else (self.op, self.left, self.right)
+        return (SWAPPED[self.op], self.right, self.left) if swap else (self.op, self.left, self.right)
 
     def condition(self, scope: Scope) -> Any:
         """A comparison of codes."""
@@ -510,15 +510,8 @@ def _with_literal(scope: Scope, op: str, name: str, value: Any) -> Any:
             return _never(code) if op == "=" else ~_never(code)
         return code == text if op == "=" else code != text
     if isinstance(domain, Category | Boolean):
-        options = [(domain.encode(option), option) for option in domain.values()]
-        sample = options[0][1]
-        if not _alike(sample, value):
-            raise _refused(
-                name,
-                f"its values are {_name_of(sample)} and the literal is {_name_of(value)}",
-                f"{quoted(name)} = {_written(sample)}",
-            )
-        compare = OPERATORS[op]
+        _check_alike(name, domain, value)
+        options, compare = [(domain.encode(option), option) for option in domain.values()], OPERATORS[op]
         return _member(scope, domain, code, [each for each, option in options if each is not None and compare(option, value)])
     plain = type(domain) is Integer and type(value) is int  # most are: their codes are the numbers themselves
     at = value if plain else threshold(domain, number_of(name, domain, value))
@@ -576,13 +569,7 @@ def _two_literals(scope: Scope, op: str, left: Expression, right: Expression) ->
 
 def _codes_equal(name: str, domain: Domain, value: Any) -> list[int]:
     if isinstance(domain, Category | Boolean):
-        sample = domain.values()[0]
-        if not _alike(sample, value):
-            raise _refused(
-                name,
-                f"its values are {_name_of(sample)} and the literal is {_name_of(value)}",
-                f"{quoted(name)} = {_written(sample)}",
-            )
+        _check_alike(name, domain, value)
         if not isinstance(value, str | bool):
             number = _rational(value)
             value = int(number) if number.denominator == 1 else None
@@ -610,6 +597,13 @@ def _at_most(scope: Scope, domain: Domain, code: Any, bound: int) -> Any:
 def _never(code: Any) -> Any:
     """False where there is a value, NULL where there is none."""
     return code != code
+
+
+def _check_alike(name: str, domain: Domain, value: Any) -> None:
+    sample = domain.values()[0]
+    if not _alike(sample, value):
+        why = f"its values are {_name_of(sample)} and the literal is {_name_of(value)}"
+        raise _refused(name, why, f"{quoted(name)} = {_written(sample)}")
 
 
 def _alike(first: Any, second: Any) -> bool:

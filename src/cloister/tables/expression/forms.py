@@ -208,6 +208,21 @@ class Nothing(Form):
         raise UnsupportedQuery("A column of NULL is not supported", why="its kind is not known", instead="COALESCE(NULL, 0)")
 
 
+def joined(parts: tuple[Form, ...], weight: int | None = None, *, certain: bool = True, exact: bool = True) -> dict[str, Any]:
+    """What a result takes over from its parts; `certain` and `exact` are whether it can be either."""
+    return {
+        "nullable": any(part.nullable for part in parts),
+        "certain": certain and all(part.certain for part in parts),
+        "exact": exact and all(part.exact for part in parts),
+        "weight": sum(part.weight for part in parts) + 1 if weight is None else weight,
+    }
+
+
+def integers(low: int, high: int, build: Build, *parts: Form, weight: int | None = None) -> Number:
+    """Whole numbers, worked out from these parts."""
+    return Number(grid=Fraction(1), low=low, high=high, integer=True, build=build, **joined(parts, weight))
+
+
 def form_of(name: str, domain: Domain) -> Form:
     """A declared or computed column as it enters a computation."""
 
@@ -261,18 +276,13 @@ def shifted(number: Number, plus: int) -> Number:
 
 def remapped(listed: Form, targets: Sequence[int | None], options: tuple[str | int | bool, ...]) -> Listed:
     """Positions of one list turned into positions of another, NULL where the target is None."""
+    return Listed(options=options, **by_position(listed, targets))
 
-    def build(scope: Scope) -> Any:
-        return looked_up(scope.operations, listed.build(scope), targets)
 
-    return Listed(
-        options=options,
-        build=build,
-        nullable=listed.nullable,
-        certain=listed.certain and None not in targets,
-        exact=listed.exact,
-        weight=(listed.weight + 2) * pieces(targets),
-    )
+def by_position(listed: Form, targets: Sequence[int | None]) -> dict[str, Any]:
+    """What a result is that has one of the targets for each position of a list."""
+    inherited = joined((listed,), (listed.weight + 2) * pieces(targets), certain=None not in targets)
+    return {**inherited, "build": lambda scope: looked_up(scope.operations, listed.build(scope), targets)}
 
 
 def looked_up(operations: Operations, position: Any, targets: Sequence[int | None]) -> Any:

@@ -18,6 +18,27 @@ from cloister.tables.expression.operations import Operations
 Array = npt.NDArray[Any]
 
 
+def _with_other(work: Callable[[Any, Any], Any]) -> Callable[[Lane, object], Any]:
+    """An operator that gives NULL where either side is."""
+
+    def done(self: Lane, other: object) -> Lane:
+        there = other if isinstance(other, Lane) else lane(np.asarray(other, dtype=None if isinstance(other, int) else object))
+        return Lane(np.asarray(work(self.values, there.values)), self.null | there.null)
+
+    return done
+
+
+def _compared(work: Callable[[Any, Any], Any]) -> Callable[[Lane, object], Any]:
+    with_other = _with_other(work)
+
+    def done(self: Lane, other: object) -> Any:
+        if type(other) is int:  # as it is, however long: an array of it would have all values widened first
+            return Lane(np.asarray(work(self.values, other)), self.null)
+        return with_other(self, other)
+
+    return done
+
+
 class Lane:
     """Values and where they are NULL.
 
@@ -32,49 +53,21 @@ class Lane:
         self.values = values
         self.null = null
 
-    def _with(self, other: object, work: Callable[[Any, Any], Any]) -> Lane:
-        there = other if isinstance(other, Lane) else lane(np.asarray(other, dtype=None if isinstance(other, int) else object))
-        return Lane(np.asarray(work(self.values, there.values)), self.null | there.null)
-
-    def _compared(self, other: object, work: Callable[[Any, Any], Any]) -> Lane:
-        if type(other) is int:  # as it is, however long: an array of it would have all values widened first
-            return Lane(np.asarray(work(self.values, other)), self.null)
-        return self._with(other, work)
-
-    def __add__(self, other: object) -> Lane:
-        return self._with(other, operator.add)
-
-    def __sub__(self, other: object) -> Lane:
-        return self._with(other, operator.sub)
-
-    def __mul__(self, other: object) -> Lane:
-        return self._with(other, operator.mul)
-
-    def __truediv__(self, other: object) -> Lane:
-        return self._with(other, operator.truediv)
+    __add__ = _with_other(operator.add)
+    __sub__ = _with_other(operator.sub)
+    __mul__ = _with_other(operator.mul)
+    __truediv__ = _with_other(operator.truediv)
 
     def __neg__(self) -> Lane:
         return Lane(-self.values, self.null)
 
-    def __eq__(self, other: object) -> Any:
-        return self._compared(other, operator.eq)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compared(other, operator.ne)
-
+    __eq__ = _compared(operator.eq)
+    __ne__ = _compared(operator.ne)
+    __lt__ = _compared(operator.lt)
+    __le__ = _compared(operator.le)
+    __gt__ = _compared(operator.gt)
+    __ge__ = _compared(operator.ge)
     __hash__ = None  # type: ignore[assignment]
-
-    def __lt__(self, other: object) -> Lane:
-        return self._compared(other, operator.lt)
-
-    def __le__(self, other: object) -> Lane:
-        return self._compared(other, operator.le)
-
-    def __gt__(self, other: object) -> Lane:
-        return self._compared(other, operator.gt)
-
-    def __ge__(self, other: object) -> Lane:
-        return self._compared(other, operator.ge)
 
     def __and__(self, other: Lane) -> Lane:
         if self._certain and other._certain:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from cloister.tables.engines.ibis_compilers import ibis
+
 WIDE = "decimal(38, 0)"
 _DIVISION = {"duckdb": "divide", "postgres": "int8div", "pyspark": "div"}
 _WIDE_DIVISION = {"duckdb": "divide", "postgres": "div", "pyspark": "div"}
@@ -29,8 +31,6 @@ class Operations:
 
     def whole(self, number: int, *, wide: bool = False) -> Any:
         """A whole number, typed: two short literals multiplied would be multiplied in 32 bits."""
-        import ibis
-
         if wide:
             return ibis.literal(decimal.Decimal(number), WIDE)
         if abs(number) < 2**31:
@@ -39,8 +39,6 @@ class Operations:
 
     def short(self, number: int) -> Any:
         """A whole number in 32 bits."""
-        import ibis
-
         return ibis.literal(number, "int32")
 
     def shortened(self, x: Any) -> Any:
@@ -49,8 +47,6 @@ class Operations:
 
     def nothing(self, *, wide: bool = False) -> Any:
         """NULL among whole numbers."""
-        import ibis
-
         return ibis.null(WIDE if wide else "int64")
 
     def fitted(self, x: Any, *, wide: bool) -> Any:
@@ -60,13 +56,13 @@ class Operations:
     def quotient(self, x: Any, y: Any, *, wide: bool) -> Any:
         """x / y without its fraction, for x >= 0 and y > 0; the result fits 64 bits, whatever x and y need."""
         if not wide:
-            return _function(_DIVISION[self.dialect], ("int64", "int64"), "int64")(x, y)
+            return engine_function(_DIVISION[self.dialect], ("int64", "int64"), "int64")(x, y)
         if self.dialect == "duckdb":  # whose decimals divide as doubles, and whose factorial(0) is a 1 of 128 bits
-            one = _function("factorial", ("int32",), WIDE)(0)
-            to = _function("cast_to_type", (WIDE, WIDE), WIDE)
+            one = engine_function("factorial", ("int32",), WIDE)(0)
+            to = engine_function("cast_to_type", (WIDE, WIDE), WIDE)
             x, y = to(x, one), to(y, one)
         # a cast to a type that Ibis does not expect of the function, so that it is always written out
-        return _function(_WIDE_DIVISION[self.dialect], (WIDE, WIDE), WIDE)(x, y).cast("int64")
+        return engine_function(_WIDE_DIVISION[self.dialect], (WIDE, WIDE), WIDE)(x, y).cast("int64")
 
     def remainder(self, x: Any, y: Any) -> Any:
         """What the truncated division leaves: it has the sign of x."""
@@ -74,26 +70,18 @@ class Operations:
 
     def chosen(self, branches: Sequence[tuple[Any, Any]], otherwise: Any) -> Any:
         """The value of the first branch whose condition is true."""
-        import ibis
-
         return ibis.cases(*branches, else_=otherwise)
 
     def first(self, parts: Sequence[Any]) -> Any:
         """The first that is not NULL."""
-        import ibis
-
         return ibis.coalesce(*parts)
 
     def least(self, parts: Sequence[Any]) -> Any:
         """The least that is not NULL."""
-        import ibis
-
         return ibis.least(*parts)
 
     def greatest(self, parts: Sequence[Any]) -> Any:
         """The greatest that is not NULL."""
-        import ibis
-
         return ibis.greatest(*parts)
 
     def truth(self, condition: Any) -> Any:
@@ -134,14 +122,10 @@ class Operations:
 
     def words(self, text: str) -> Any:
         """A text."""
-        import ibis
-
         return ibis.literal(text, "string")
 
     def no_words(self) -> Any:
         """NULL among texts."""
-        import ibis
-
         return ibis.null("string")
 
     def length(self, text: Any) -> Any:
@@ -153,19 +137,16 @@ class Operations:
         return text.substr(start, length)
 
     def _date(self, days: Any) -> Any:
-        import ibis
-
         number = days.cast("int32")
         if self.dialect == "postgres":
-            return _function("date_pli", ("date", "int32"), "date")(ibis.date(1970, 1, 1), number)
+            return engine_function("date_pli", ("date", "int32"), "date")(ibis.date(1970, 1, 1), number)
         name = "make_date" if self.dialect == "duckdb" else "date_from_unix_date"
-        return _function(name, ("int32",), "date")(number)
+        return engine_function(name, ("int32",), "date")(number)
 
 
 @cache
-def _function(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., Any]:
+def engine_function(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., Any]:
     """A function that the engine has and Ibis has not."""
-    import ibis
 
     def one(x: Any) -> None: ...
 

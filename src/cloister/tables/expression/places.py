@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Literal
 from cloister.errors import UnsupportedQuery
 from cloister.tables.declaring.places import Cells, Place
 from cloister.tables.declaring.regions import OUTSIDE, Region
-from cloister.tables.expression.arithmetic import as_number, joined
-from cloister.tables.expression.forms import Form, Interval, Listed, Located, Number, shortest
+from cloister.tables.expression.arithmetic import as_number
+from cloister.tables.expression.forms import Form, Interval, Listed, Located, Number, integers, shortest
 from cloister.tables.expression.operations import Operations
-from cloister.tables.expression.scalar import Domains, Scalar, need
+from cloister.tables.expression.scalar import Domains, Scalar
 from cloister.tables.expression.scope import Scope
 
 _MOST_NAMED = 5
@@ -65,10 +65,6 @@ class GridCell(Scalar):
     x: Scalar
     metres: Fraction
 
-    def __post_init__(self) -> None:
-        need(self.x, "GridCell")
-        super().__post_init__()
-
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A list of all cells, and outside."""
         x = located(self.x, domains)
@@ -97,10 +93,6 @@ class Lattice(Scalar):
     axis: Literal["column", "row"]
     x: Scalar
 
-    def __post_init__(self) -> None:
-        need(self.x, "Lattice")
-        super().__post_init__()
-
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A whole number."""
         x = located(self.x, domains)
@@ -110,7 +102,7 @@ class Lattice(Scalar):
         def build(scope: Scope) -> Any:
             return lattice(scope.operations, x.build(scope), rows)[which]
 
-        return Number(grid=Fraction(1), low=0, high=high, integer=True, build=build, **joined((x,), x.weight + 2))
+        return integers(0, high, build, x, weight=x.weight + 2)
 
 
 @dataclass(frozen=True)
@@ -132,12 +124,6 @@ class RegionOf(Scalar):
     x: Scalar
     column: Scalar
     row: Scalar
-
-    def __post_init__(self) -> None:
-        need(self.x, "RegionOf")
-        need(self.column, "RegionOf")
-        need(self.row, "RegionOf")
-        super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A list of all regions, and outside."""
@@ -167,12 +153,6 @@ class Within(Scalar):
     row: Scalar
     name: str
 
-    def __post_init__(self) -> None:
-        need(self.x, "Within")
-        need(self.column, "Within")
-        need(self.row, "Within")
-        super().__post_init__()
-
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A truth value."""
         x = regional(self.x, domains)
@@ -188,10 +168,15 @@ class Within(Scalar):
 
         def build(scope: Scope) -> Any:
             ops, at = scope.operations, x.build(scope)
-            found = ops.chosen([(border.inside(scope, region), ops.whole(1))], ops.whole(0))
-            return ops.chosen([(at == x.place.outside, ops.whole(0)), (at.notnull(), found)], ops.nothing())
+            return unless_outside(ops, at, x.place, border.inside(scope, region))
 
         return Listed(options=(False, True), build=build, nullable=x.nullable, weight=border.weight((region,)))
+
+
+def unless_outside(ops: Operations, at: Any, place: Place, condition: Any) -> Any:
+    """1 or 0, where there is a place; 0 for one beyond the box."""
+    found = ops.chosen([(condition, ops.whole(1))], ops.whole(0))
+    return ops.chosen([(at == place.outside, ops.whole(0)), (at.notnull(), found)], ops.nothing())
 
 
 def lattice(ops: Operations, at: Any, rows: int) -> tuple[Any, Any]:

@@ -20,8 +20,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from cloister.errors import MissingBound, UnsupportedQuery
-from cloister.tables.expression.arithmetic import Binary, Unary, fixed, joined, number_form
-from cloister.tables.expression.forms import LARGEST_DIVIDEND, Form, Interval, Number, bounded, shifted, too_large
+from cloister.tables.expression.arithmetic import Binary, Unary, fixed, number_form
+from cloister.tables.expression.forms import LARGEST_DIVIDEND, Form, Interval, Number, bounded, joined, shifted, too_large
 from cloister.tables.expression.operations import Operations
 from cloister.tables.expression.scalar import Const, Domains, exact_constant
 from cloister.tables.expression.scope import Scope
@@ -56,9 +56,9 @@ class Divide(Binary):
         """Exact by a constant; else rounded from the exact quotient of whole numbers."""
         left, right = number_form(self.left, domains), number_form(self.right, domains)
         if right.low == right.high == 0:
-            nothing = joined((left, right)) | {"certain": False}
+            inherited = joined((left, right), certain=False)
             return Number(
-                grid=Fraction(0), low=0, high=0, integer=False, build=lambda scope: scope.operations.nothing(), **nothing
+                grid=Fraction(0), low=0, high=0, integer=False, build=lambda scope: scope.operations.nothing(), **inherited
             )
         divisor = fixed(right)
         if divisor is not None:
@@ -116,8 +116,8 @@ def _quotient(left: Number, right: Number, within: Interval | None) -> Number:
             n = ops.chosen([(n > most, most), (n < -most, -most)], n)
         return ops.quotient(n * whole(2) + divisor * whole(2 * lift + 1), divisor * whole(2), wide=wide) - ops.whole(lift)
 
-    inherited = joined((left, right), (4 if cut else 1) * (left.weight + 4) + (8 if cut else 4) * (right.weight + 3))
-    inherited["certain"] = inherited["certain"] and not by_zero
+    weight = (4 if cut else 1) * (left.weight + 4) + (8 if cut else 4) * (right.weight + 3)
+    inherited = joined((left, right), weight, certain=not by_zero)
     return Number(grid=grid, low=first, high=last, integer=False, build=build, **inherited)
 
 
@@ -150,13 +150,9 @@ class Sqrt(Unary):
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A double, rounded to its grid."""
-        return _root(number_form(self.x, domains))
-
-
-def _root(x: Number) -> Number:
-    return _by_double(
-        x, least=0, low=0.0, high=math.sqrt(max(_float(x.interval[1]), 0.0)), work=lambda ops, y: ops.sqrt(y), exact=True
-    )
+        x = number_form(self.x, domains)
+        high = math.sqrt(max(_float(x.interval[1]), 0.0))
+        return _by_double(x, least=0, low=0.0, high=high, work=lambda ops, y: ops.sqrt(y), exact=True)
 
 
 @dataclass(frozen=True)
@@ -324,9 +320,7 @@ def _by_double(
         found = ops.floor(y + ops.double(ops.whole(1)) / ops.double(ops.whole(2)))
         return ops.chosen([(found < ops.whole(first), ops.whole(first)), (found > ops.whole(last), ops.whole(last))], found)
 
-    inherited = joined((x,), 24 * (x.weight + 4))
-    inherited["certain"] = inherited["certain"] and (least is None or x.low >= least)
-    inherited["exact"] = inherited["exact"] and exact
+    inherited = joined((x,), 24 * (x.weight + 4), certain=least is None or x.low >= least, exact=exact)
     return Number(grid=grid, low=first, high=last, integer=False, build=build, **inherited)
 
 

@@ -36,6 +36,9 @@ class Scalar(ABC):
     """How many scalars stand inside one another; at most 60, so that no walk over them can exhaust the stack."""
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            if each.type == "Scalar":  # an annotation is its text, by `from __future__ import annotations`
+                need(getattr(self, each.name), type(self).__name__)
         depth = 1 + max((part.depth for part in self.inner()), default=0)
         if depth > _DEEPEST:
             raise UnsupportedQuery(

@@ -9,12 +9,13 @@ literals are part of the shape.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from cloister.errors import undeclared
 from cloister.tables.declaring.columns import Domain
+from cloister.tables.engines.ibis_compilers import ibis
 from cloister.tables.expression.operations import Operations
 
 _MARKER = 4_199_000_000_000_000_000
@@ -56,8 +57,6 @@ class Scope:
 
     def truth(self, value: bool | None) -> Any:
         """TRUE, FALSE or NULL."""
-        import ibis
-
         return ibis.literal(value, "boolean")
 
 
@@ -78,6 +77,15 @@ class TemplateScope(Scope):
         return _MARKER + self.count - 1
 
 
+def _recorded(done: str) -> Callable[..., Any]:
+    """An operator or a method of Ibis, written down with what it is given."""
+
+    def record(self: Recorder, *others: object) -> Recorder:
+        return Recorder(f"({self.text} {done} {' '.join(map(repr, others))})")
+
+    return record
+
+
 class Recorder:
     """Stands for a column or a condition, and writes down what is done with it."""
 
@@ -89,63 +97,27 @@ class Recorder:
     def __repr__(self) -> str:
         return self.text
 
-    def _record(self, what: str, *others: object) -> Recorder:
-        return Recorder(f"({self.text} {what} {' '.join(map(repr, others))})")
-
-    def __eq__(self, other: object) -> Any:
-        return self._record("=", other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._record("!=", other)
-
+    __eq__ = _recorded("=")
+    __ne__ = _recorded("!=")
+    __le__ = _recorded("<=")
+    __ge__ = _recorded(">=")
+    __lt__ = _recorded("<")
+    __gt__ = _recorded(">")
+    __and__ = _recorded("and")
+    __or__ = _recorded("or")
+    __add__ = _recorded("+")
+    __mul__ = _recorded("*")
+    __invert__ = _recorded("not")
     __hash__ = None  # type: ignore[assignment]
 
-    def __le__(self, other: object) -> Recorder:
-        return self._record("<=", other)
+    isnull = _recorded("null")
+    cast = _recorded("cast")
+    like = _recorded("like")
+    re_search = _recorded("search")
 
-    def __ge__(self, other: object) -> Recorder:
-        return self._record(">=", other)
-
-    def __lt__(self, other: object) -> Recorder:
-        return self._record("<", other)
-
-    def __gt__(self, other: object) -> Recorder:
-        return self._record(">", other)
-
-    def __and__(self, other: object) -> Recorder:
-        return self._record("and", other)
-
-    def __or__(self, other: object) -> Recorder:
-        return self._record("or", other)
-
-    def __add__(self, other: object) -> Recorder:
-        return self._record("+", other)
-
-    def __mul__(self, other: object) -> Recorder:
-        return self._record("*", other)
-
-    def __invert__(self) -> Recorder:
-        return self._record("not")
-
-    def isnull(self) -> Recorder:
+    def isin(self, values: list[Any]) -> Any:
         """As Ibis."""
-        return self._record("null")
-
-    def cast(self, dtype: str) -> Recorder:
-        """As Ibis."""
-        return self._record("cast", dtype)
-
-    def like(self, pattern: str) -> Recorder:
-        """As Ibis."""
-        return self._record("like", pattern)
-
-    def re_search(self, pattern: str) -> Recorder:
-        """As Ibis."""
-        return self._record("search", pattern)
-
-    def isin(self, values: list[Any]) -> Recorder:
-        """As Ibis."""
-        return self._record("in", *values)
+        return _recorded("in")(self, *values)
 
 
 class RecordingScope(Scope):

@@ -12,27 +12,25 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any, ClassVar
 
 from cloister.errors import MissingBound, UnsupportedQuery
-from cloister.tables.expression.arithmetic import from_list, joined
+from cloister.tables.expression.arithmetic import from_list
 from cloister.tables.expression.casts import to_listed_text
-from cloister.tables.expression.forms import Form, Interval, Listed, Nothing, Number, Words, remapped
+from cloister.tables.expression.forms import Form, Interval, Listed, Nothing, Words, integers, joined, remapped
 from cloister.tables.expression.rounding import clamped
 from cloister.tables.expression.scalar import Const, Domains, Scalar, need
 from cloister.tables.expression.scope import Scope
 
-TEXT_FUNCTIONS = (
-    *("lower", "upper", "trim", "substring", "length", "concat", "left", "right", "replace", "position"),
-    *("lpad", "rpad", "split", "reverse", "translate", "initcap"),
-)
 _MOST_PAIRS = 10_000
 _LONGEST_VALUE = 10_000
 _LONGEST_LIST = 10_000_000
 _LONGEST = 10_000
-_ARGUMENTS = {"lower": (0, 0), "upper": (0, 0), "trim": (0, 0), "length": (0, 0), "substring": (1, 2), "left": (1, 1)}
-_ARGUMENTS |= {"right": (1, 1), "replace": (2, 2), "concat": (1, 20), "position": (1, 1)}
-_ARGUMENTS |= {"lpad": (2, 2), "rpad": (2, 2), "split": (2, 2), "reverse": (0, 0), "translate": (2, 2), "initcap": (0, 1)}
+_ARGUMENTS = {"lower": (0, 0), "upper": (0, 0), "trim": (0, 0), "substring": (1, 2), "length": (0, 0), "concat": (1, 20)}
+_ARGUMENTS |= {"left": (1, 1), "right": (1, 1), "replace": (2, 2), "position": (1, 1), "lpad": (2, 2), "rpad": (2, 2)}
+_ARGUMENTS |= {"split": (2, 2), "reverse": (0, 0), "translate": (2, 2), "initcap": (0, 1)}
+TEXT_FUNCTIONS = tuple(_ARGUMENTS)
 
 
 @dataclass(frozen=True)
@@ -127,14 +125,7 @@ class TextFunction(Scalar):
                 raise MissingBound(
                     "LENGTH of text needs bounds", why="the text has no declared length", instead="CLAMP(LENGTH(x), 0, 100)"
                 )
-            length = Number(
-                grid=Fraction(1),
-                low=0,
-                high=2**40,
-                integer=True,
-                build=lambda scope: scope.operations.length(x.build(scope)),
-                **joined((x,)),
-            )
+            length = integers(0, 2**40, lambda scope: scope.operations.length(x.build(scope)), x)
             return clamped(length, *within)
         if self.name not in ("left", "substring"):
             raise UnsupportedQuery(
@@ -216,10 +207,7 @@ def _joined(forms: list[Form]) -> Form:
     for form in forms:
         if isinstance(form, Nothing):
             return form
-    result, *rest = [to_listed_text(form, "CONCAT") for form in forms]
-    for each in rest:
-        result = _pair(result, each)
-    return result
+    return reduce(_pair, [to_listed_text(form, "CONCAT") for form in forms])
 
 
 def _pair(left: Listed, right: Listed) -> Listed:

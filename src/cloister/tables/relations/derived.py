@@ -22,16 +22,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from cloister.errors import InvalidParameter, UnsupportedQuery, undeclared
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
+from cloister.tables.engines.ibis_compilers import ibis
 from cloister.tables.expression.scope import Scope
-
-if TYPE_CHECKING:
-    pass
 
 WIDEST = 2**31 - 1
 _MOST_DERIVED = 1_000_000
@@ -121,10 +119,8 @@ class Relation(ABC):
     def variety(self, names: frozenset[str]) -> int:
         """The most different tuples that these columns hold in the rows of one unit: at most one for each row, one for each
         combination of what the domains hold (with NULL), and what `_variety` finds in the relations below."""
-        combinations: float = 1
-        for name in names:
-            size = self.columns[name].size
-            combinations *= math.inf if size is None else size + 1
+        sizes = [self.columns[name].size for name in names]
+        combinations = math.prod(math.inf if size is None else size + 1 for size in sizes)
         return int(min(self.max_rows or 1, combinations, self._variety(names)))
 
     def _variety(self, names: frozenset[str]) -> int:
@@ -204,6 +200,41 @@ class OfOne(Relation):
         """The source."""
         return (self.source,)
 
+    def origins(self, name: str) -> frozenset[str]:
+        """Those of the source; what is new is computed, or comes from no private column."""
+        return self.source.origins(name) if name in self.source.columns else frozenset({""})
+
+
+class SameRows(OfOne):
+    """The rows of the source, all of them, with other columns."""
+
+    @property
+    def max_rows(self) -> int | None:
+        """That of the source."""
+        return self.source.max_rows
+
+    @property
+    def size(self) -> int | None:
+        """That of the source."""
+        return self.source.size
+
+
+class Fewer(OfOne):
+    """Rows of the source with the columns that they had, each once or not at all: what tells those apart tells these apart."""
+
+    @property
+    def columns(self) -> Mapping[str, Domain]:
+        """Those of the source."""
+        return self.source.columns
+
+    def tells_apart(self, names: frozenset[str]) -> bool:
+        """As in the source."""
+        return self.max_rows == 1 or self.source.tells_apart(names & self.source.columns.keys())
+
+    def _variety(self, names: frozenset[str]) -> int:
+        """Fewer rows hold no other tuples."""
+        return self.source.variety(names)
+
 
 def known(relation: Relation, name: str) -> None:
     """Refuses a column that the relation has not."""
@@ -251,8 +282,6 @@ def bounded(what: str, rows: int, span: int = 1) -> None:
 
 def packed(rows: Any, codes: Mapping[str, Any], unit: bool) -> Any:
     """The rows with these columns, and unit and place; with one constant where nothing else would be left."""
-    import ibis
-
     chosen = dict(codes)
     if unit:
         chosen |= {"unit": rows.unit, "place": rows.place}

@@ -14,6 +14,7 @@ from typing import Any
 
 from cloister.errors import UnsupportedQuery
 from cloister.tables.declaring.columns import Domain, Identifier
+from cloister.tables.engines.ibis_compilers import ibis
 from cloister.tables.expression.names import quoted
 from cloister.tables.expression.unify import recoded, unified, with_nullable
 from cloister.tables.relations.derived import Relation, bounded, known, needs_unit, unique
@@ -137,8 +138,6 @@ class UnitJoined(Relation):
 
     def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
         """A join on the unit's name and the codes of the pairs."""
-        import ibis
-
         left = self.left.build(sources, dialect).view()
         right = renamed(self.right.build(sources, dialect), len(self.right.columns))
         conditions = [left.unit.cast(self.unit_type) == right.right_unit.cast(self.unit_type)]
@@ -278,8 +277,6 @@ class KeyJoined(Relation):
 
     def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
         """A join on the key's name."""
-        import ibis
-
         right = self.right.build(sources, dialect).view()
         left = renamed(self.left.build(sources, dialect), len(self.left.columns))
         rights = list(self.right.columns)

@@ -16,6 +16,7 @@ from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.declaring.columns import Boolean, Category, Domain, Integer, Text
 from cloister.tables.declaring.places import Place
 from cloister.tables.engines.compiler import storage
+from cloister.tables.engines.ibis_compilers import ibis
 from cloister.tables.expression.unify import NUMERIC, common_step, numeric
 from cloister.tables.relations.derived import OfOne, Relation, known, needs_unit, unique
 
@@ -163,10 +164,8 @@ class PerUnit(OfOne):
     @cached_property
     def max_rows(self) -> int:
         """The different keys that a unit may have; NULL is none, unless a column is declared nullable."""
-        combinations: float = 1
-        for name in self.keys:
-            domain = self.source.columns[name]
-            combinations *= math.inf if domain.size is None else domain.size + domain.nullable
+        domains = [self.source.columns[name] for name in self.keys]
+        combinations = math.prod(math.inf if each.size is None else each.size + each.nullable for each in domains)
         return int(min(combinations, self.source.variety(frozenset(self.keys))))
 
     @property
@@ -192,8 +191,6 @@ class PerUnit(OfOne):
 
     def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
         """A GROUP BY of the unit and the keys."""
-        import ibis
-
         rows = self.source.build(sources, dialect)
         places = {name: f"c{i}" for i, name in enumerate(self.source.columns)}
         present = [rows[places[name]].notnull() for name in self.keys if not self.source.columns[name].nullable]
@@ -203,11 +200,10 @@ class PerUnit(OfOne):
             f"c{len(self.keys) + i}": each.measure(rows, None if each.column is None else rows[places[each.column]], self.source)
             for i, each in enumerate(self.aggregates)
         }
-        place = rows.place.min() if self.max_rows > 1 else ibis.literal(1, "int64")
         if self.max_rows > 1:
-            measures["place"] = place
+            measures["place"] = rows.place.min()
         found = rows.group_by(unit=rows.unit, **groups).aggregate(**measures)
-        return found if self.max_rows > 1 else found.mutate(place=place)
+        return found if self.max_rows > 1 else found.mutate(place=ibis.literal(1, "int64"))
 
 
 def _whole(total: Any, kind: str) -> Any:

@@ -55,11 +55,15 @@ def read(name: str, source: Source, columns: Sequence[str]) -> list[list[Any]]:
             why=f"it has more than {_MOST_ROWS:,} rows",
             instead="its rows for the keys that are asked about",
         )
-    lists = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in columns]
-    days = [source.schema[column] == "days" for column in columns]
+    return _in_columns(rows, [source.schema[column] for column in columns])
+
+
+def _in_columns(rows: list[tuple[Any, ...]], kinds: Sequence[str]) -> list[list[Any]]:
+    """The rows column by column, numbers of days as days."""
+    lists = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in kinds]
     return [
-        [None if value is None else EPOCH + datetime.timedelta(days=value) for value in column] if is_days else column
-        for column, is_days in zip(lists, days, strict=True)
+        [None if value is None else EPOCH + datetime.timedelta(days=value) for value in column] if kind == "days" else column
+        for column, kind in zip(lists, kinds, strict=True)
     ]
 
 
@@ -103,17 +107,8 @@ def _from_spark(source: Source, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 def _through_lists(rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:
     """Times become days in UTC, and every other odd type what a dictionary of lists makes of it."""
-    lists = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in columns]
-    held = recognise({f"s{i}": column for i, column in enumerate(lists)})
-    found = _from_duckdb(held, list(held.schema))
-    days = [kind == "days" for kind in held.schema.values()]
-    return [
-        tuple(
-            EPOCH + datetime.timedelta(days=value) if is_days and value is not None else value
-            for value, is_days in zip(row, days, strict=True)
-        )
-        for row in found
-    ]
+    held = recognise({f"s{i}": column for i, column in enumerate(_in_columns(rows, [""] * len(columns)))})
+    return list(zip(*_in_columns(_from_duckdb(held, list(held.schema)), list(held.schema.values())), strict=True))
 
 
 def domain_of(name: str, column: str, values: Sequence[Any], *, texts: bool) -> Domain:

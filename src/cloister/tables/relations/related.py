@@ -19,12 +19,12 @@ from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PublicTable
 from cloister.tables.engines.compiler import CompiledQuery, Layout, check_aggregation, preceded
 from cloister.tables.engines.engine import Answering, Prepared, Site, Turn
-from cloister.tables.engines.ibis_compilers import sql_of
+from cloister.tables.engines.ibis_compilers import ibis, sql_of
 from cloister.tables.engines.request import Aggregation, Groups
 from cloister.tables.engines.workspace import Room
 from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.names import quoted
-from cloister.tables.relations.lookup import PublicJoined
+from cloister.tables.relations.public import PublicJoined
 from cloister.tables.relations.relation import Base, Capped, Relation
 
 Result = TypeVar("Result")
@@ -43,8 +43,6 @@ class _RelatedLayout(Layout):
 
     @cached_property
     def _built(self) -> tuple[Any, str]:
-        import ibis
-
         relation, sources, dialect = self._of
         rows = relation.build(sources, dialect)
         return ibis.table(rows.schema(), name=_ROWS), sql_of(rows, dialect)
@@ -212,8 +210,6 @@ def _weight(prepared: Prepared) -> tuple[bool, bool]:
 
 
 def _table(schema: Mapping[str, str], site: Site) -> Any:
-    import ibis
-
     return ibis.table(dict(schema), name=site.name, database=site.schema)
 
 

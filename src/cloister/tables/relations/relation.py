@@ -1,4 +1,5 @@
-"""The simplest relations: a table, its rows with more columns, with fewer, with other names, and fewer of its rows.
+"""The simplest relations: a table, its rows with more columns, with fewer, with other names, and fewer of its rows; and the
+rows of several relations, one under another.
 
 What they have in common, and what is proved of them, stands in `derived.py`; each docstring here has its step of the proof.
 """
@@ -12,17 +13,30 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.compiler import Layout, storage
-from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, Literal
-from cloister.tables.relations.derived import WIDEST, OfOne, Relation, RowNumber, known, needs_unit, packed, unique
+from cloister.tables.engines.ibis_compilers import ibis
+from cloister.tables.expression.expressions import SWAPPED, And, Between, Column, Compare, Expression, Literal
+from cloister.tables.expression.unify import recoded, unified
+from cloister.tables.relations.derived import (
+    WIDEST,
+    Fewer,
+    Relation,
+    RowNumber,
+    SameRows,
+    bounded,
+    known,
+    needs_unit,
+    packed,
+    unique,
+)
 
 if TYPE_CHECKING:
     from cloister.tables.expression.scalar import Scalar
 
-__all__ = ["Base", "Capped", "Extended", "Filtered", "Projected", "Relation"]
+__all__ = ["Base", "Capped", "Extended", "Filtered", "Projected", "Relation", "Stacked"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +124,7 @@ class Base(Relation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extended(OfOne):
+class Extended(SameRows):
     """The same rows with computed columns.
 
     Rows of a unit: its rows, each with values that follow from the row alone. Neither number nor place changes.
@@ -139,16 +153,6 @@ class Extended(OfOne):
         """Those of the source, then the computed ones."""
         computed = {name: scalar.domain(self.source.columns) for name, scalar in self.scalars}
         return MappingProxyType({**self.source.columns, **computed})
-
-    @property
-    def max_rows(self) -> int | None:
-        """That of the source."""
-        return self.source.max_rows
-
-    @property
-    def size(self) -> int | None:
-        """That of the source."""
-        return self.source.size
 
     def origins(self, name: str) -> frozenset[str]:
         """A column that is only named again keeps its origin; a computed one has none."""
@@ -191,7 +195,7 @@ class Extended(OfOne):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filtered(OfOne):
+class Filtered(Fewer):
     """The rows for which a condition is true.
 
     Rows of a unit: some of its rows, chosen by each row alone; so at most as many, with the places that they had. Where a column
@@ -221,11 +225,6 @@ class Filtered(OfOne):
             known(self.source, name)
         Layout(self.source.columns, self.source.unit is not None).shape(self.where, "duckdb")
 
-    @property
-    def columns(self) -> Mapping[str, Domain]:
-        """Those of the source."""
-        return self.source.columns
-
     @cached_property
     def max_rows(self) -> int | None:
         """That of the source, or as many as the numbers that pass. Worked out once: each bound below asks for it again."""
@@ -240,14 +239,6 @@ class Filtered(OfOne):
         found = self.source.numbered().items()
         return {name: RowNumber(keys, *_within(self.where, name, low, high)) for name, (keys, low, high) in found}
 
-    def tells_apart(self, names: frozenset[str]) -> bool:
-        """As in the source."""
-        return self.max_rows == 1 or self.source.tells_apart(names & self.source.columns.keys())
-
-    def _variety(self, names: frozenset[str]) -> int:
-        """Fewer rows hold no other tuples."""
-        return self.source.variety(names)
-
     def describe(self) -> Any:
         """The source and the condition."""
         return ["filtered", self.source.describe(), self.where.describe()]
@@ -259,7 +250,7 @@ class Filtered(OfOne):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Projected(OfOne):
+class Projected(SameRows):
     """The same rows with some of the columns, under names of their own: pairs of (new name, old name).
 
     Rows of a unit: its rows. Neither number nor place changes; equal rows stay different rows.
@@ -284,16 +275,6 @@ class Projected(OfOne):
     def columns(self) -> Mapping[str, Domain]:
         """The chosen ones."""
         return MappingProxyType({new: self.source.columns[old] for new, old in self.names})
-
-    @property
-    def max_rows(self) -> int | None:
-        """That of the source."""
-        return self.source.max_rows
-
-    @property
-    def size(self) -> int | None:
-        """That of the source."""
-        return self.source.size
 
     def origins(self, name: str) -> frozenset[str]:
         """Those of the old name."""
@@ -327,7 +308,7 @@ class Projected(OfOne):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capped(OfOne):
+class Capped(Fewer):
     """At most so many rows of each unit: the first by place.
 
     Rows of a unit: its rows of the least places, numbered again. Places follow from the unit's rows alone, so which rows stay
@@ -351,11 +332,6 @@ class Capped(OfOne):
         self._check_extent()
 
     @property
-    def columns(self) -> Mapping[str, Domain]:
-        """Those of the source."""
-        return self.source.columns
-
-    @property
     def max_rows(self) -> int | None:
         """The cap, or fewer where the source has no more."""
         return min(self.rows, self.source.max_rows or 1)
@@ -365,26 +341,133 @@ class Capped(OfOne):
         """As many as there are rows."""
         return self.max_rows or 1
 
-    def tells_apart(self, names: frozenset[str]) -> bool:
-        """As in the source."""
-        return self.max_rows == 1 or self.source.tells_apart(names & self.source.columns.keys())
-
-    def _variety(self, names: frozenset[str]) -> int:
-        """Fewer rows hold no other tuples."""
-        return self.source.variety(names)
-
     def describe(self) -> Any:
         """The source and the cap."""
         return ["capped", self.source.describe(), self.rows]
 
     def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
         """A window over the unit's rows by place."""
-        import ibis
-
         rows = self.source.build(sources, dialect)
         number = ibis.row_number().over(ibis.window(group_by=rows.unit, order_by=rows.place)) + 1
         rows = rows.mutate(place=number.cast("int64"))
         return rows.filter(rows.place <= self.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stacked(Relation):
+    """The rows of all sources. The columns bear the same names in each, and hold the values of all.
+
+    Rows of a unit: its rows in every source, so the bounds add up; a unit is the same unit in all of them. The place is that of
+    the source, interleaved: (place - 1) · sources + the number of the source.
+
+    Without a unit a row is a person in each source. Two sources on the same table may hold the same row twice; on two tables of
+    one population they may hold two rows of one person. In either case a person has at most as many rows as the bounds add up to.
+
+    >>> from cloister.tables import Base, Integer, PrivateTable
+    >>> visits = PrivateTable({"who": ["a"], "cost": [3]}, {"cost": Integer(0, 9)}, unit="who", max_rows=3)
+    >>> calls = PrivateTable({"who": ["a"], "cost": [30]}, {"cost": Integer(0, 99)}, unit="who", max_rows=2)
+    >>> both = Stacked(sources=(Base(name="visits", table=visits), Base(name="calls", table=calls)))
+    >>> both.max_rows, both.column("cost")
+    (5, Integer(low=0, high=99, nullable=False))
+    """
+
+    sources: tuple[Relation, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", tuple(self.sources))
+        if not self.sources:
+            raise UnsupportedQuery("A union is not supported", why="it has no parts", instead="Stacked(sources=(first, second))")
+        first = self.sources[0]
+        for other in self.sources[1:]:
+            if set(other.columns) != set(first.columns):
+                raise UnsupportedQuery(
+                    "A union is not supported",
+                    why=f"one part has the columns {_listed(first)} and another {_listed(other)}",
+                    instead="the same names in each part",
+                )
+            if (other.unit is None) != (first.unit is None):
+                raise UnsupportedQuery(
+                    "A union is not supported",
+                    why="in one part a row is a person, and in another it is not",
+                    instead='cl.PrivateTable(…, unit="person", max_rows=1)',
+                )
+            if other.through != first.through:
+                raise UnsupportedQuery(
+                    "A union is not supported",
+                    why="the units of its parts are not of one kind",
+                    instead="a join of each part with the table that its rows belong to",
+                )
+        bounded("A union", self.max_rows, self.span)
+        self._check_extent()
+        _ = self.columns
+
+    @cached_property
+    def columns(self) -> Mapping[str, Domain]:
+        """The names of the first source, each with the least domain that holds the values of all."""
+        return MappingProxyType(
+            {name: unified(name, [source.columns[name] for source in self.sources]) for name in self.sources[0].columns}
+        )
+
+    @property
+    def max_rows(self) -> int:
+        """The sum."""
+        return sum(source.max_rows or 1 for source in self.sources)
+
+    @property
+    def span(self) -> int:
+        """The largest, once for each source."""
+        return len(self.sources) * max(source.span for source in self.sources)
+
+    @property
+    def unit_type(self) -> str:
+        """Text, unless all are numbers."""
+        types = {source.unit_type for source in self.sources}
+        return types.pop() if len(types) == 1 else "string"
+
+    @property
+    def size(self) -> int | None:
+        """The sum, where all are given."""
+        sizes = [source.size for source in self.sources]
+        given = [size for size in sizes if size is not None]
+        return sum(given) if len(given) == len(sizes) else None
+
+    @property
+    def parts(self) -> tuple[Relation, ...]:
+        """The sources."""
+        return self.sources
+
+    def origins(self, name: str) -> frozenset[str]:
+        """Those of all sources."""
+        return frozenset().union(*(source.origins(name) for source in self.sources))
+
+    def _variety(self, names: frozenset[str]) -> int:
+        """Each tuple is one of some source's: recoding gives equal values equal codes."""
+        return sum(source.variety(names) for source in self.sources)
+
+    def describe(self) -> Any:
+        """The sources in order."""
+        return ["stacked", [source.describe() for source in self.sources]]
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        """A UNION ALL of the recoded columns."""
+        tables = []
+        for number, source in enumerate(self.sources, start=1):
+            rows = source.build(sources, dialect)
+            places = {name: f"c{i}" for i, name in enumerate(source.columns)}
+            codes = {
+                f"c{i}": recoded(rows[places[name]], source.columns[name], domain)
+                for i, (name, domain) in enumerate(self.columns.items())
+            }
+            if self.unit is not None:
+                place = (rows.place - 1) * len(self.sources) + number
+                rows = rows.mutate(unit=rows.unit.cast(self.unit_type), place=place, **codes)
+                codes = {name: rows[name] for name in codes}
+            tables.append(packed(rows, codes, self.unit is not None))
+        return tables[0] if len(tables) == 1 else ibis.union(*tables, distinct=False)
+
+
+def _listed(relation: Relation) -> str:
+    return ", ".join(map(repr, relation.columns)) or "none"
 
 
 def _within(where: Expression, name: str, low: int, high: int) -> tuple[int, int]:
@@ -402,7 +485,7 @@ def _within(where: Expression, name: str, low: int, high: int) -> tuple[int, int
             continue
         column, bound, op = part.left, of(part.right), part.op
         if not isinstance(column, Column):
-            column, bound, op = part.right, of(part.left), _TURNED.get(part.op, part.op)
+            column, bound, op = part.right, of(part.left), SWAPPED[part.op]
         if not isinstance(column, Column) or column.name != name or bound is None:
             continue
         if op in ("<=", "<", "="):
@@ -410,6 +493,3 @@ def _within(where: Expression, name: str, low: int, high: int) -> tuple[int, int
         if op in (">=", ">", "="):
             low = max(low, bound + (op == ">"))
     return low, high
-
-
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

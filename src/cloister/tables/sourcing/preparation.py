@@ -10,7 +10,7 @@ value of the declared kind (or NULL) from whatever the source holds; `code` clam
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -139,13 +139,8 @@ def prepared_sql(
     out before rows are numbered."""
     raws = [each for i, (name, domain) in enumerate(columns.items()) for each in _read(domain, name, schema, str(i), spelling)]
     codes = [f"{_coded(domain, name, schema, str(i), spelling)} AS c{i}" for i, (name, domain) in enumerate(columns.items())]
-    kept = []
-    if during is not None:
-        raws.append(f"{_day(during, schema, spelling)} AS day")
-        kept.append(_inside(during))
     if unit is None:
-        where = f" WHERE {kept[0]}" if kept else ""
-        return f"SELECT {', '.join(codes)} FROM (SELECT {', '.join(raws)} FROM {relation}{spelling.fence}) AS raws{where}"
+        return f"SELECT {', '.join(codes)} FROM {_raws(raws, relation, schema, spelling, during)}"
     raws.append(f"{_unit(schema[unit], spelling.name(unit), spelling)} AS u")
     names = ", ".join(f"c{i}" for i in range(len(codes)))
     digests = [f"{_unit_number(schema[unit], spelling)} AS d"]
@@ -153,12 +148,11 @@ def prepared_sql(
         f"COALESCE({spelling.digest(f'r{i}')}, 0) AS d{i}" for i, each in enumerate(columns.values()) if isinstance(each, Text)
     ]
     x, y, rank = rank_sql(_parts(columns, spelling), secret)
-    kept.append("u IS NOT NULL")
     place = spelling.integer("ROW_NUMBER() OVER (PARTITION BY u ORDER BY h)", "int32")
     return (
         f"SELECT {names}, u AS {spelling.name('unit')}, {place} AS place FROM (SELECT {names}, u, {rank} AS h FROM "
         f"(SELECT {names}, u, {x} AS x, {y} AS y FROM (SELECT {', '.join(codes + digests)}, u FROM "
-        f"(SELECT {', '.join(raws)} FROM {relation}{spelling.fence}) AS raws WHERE {' AND '.join(kept)}{spelling.fence}) AS codes"
+        f"{_raws(raws, relation, schema, spelling, during, 'u IS NOT NULL')}{spelling.fence}) AS codes"
         f"{spelling.fence}) AS mixed{spelling.fence}) AS ranked"
     )
 
@@ -207,11 +201,7 @@ def report_sql(
         outer += [f"COUNT(s{i})", f"COUNT({_coded(domain, name, schema, str(i), spelling)})"]
         beyond = _beyond(domain, name, schema, str(i), spelling)
         outer.append("0" if beyond is None else f"COUNT(CASE WHEN {beyond} THEN 1 END)")
-    where = ""
-    if during is not None:
-        inner.append(f"{_day(during, schema, spelling)} AS day")
-        where = f" WHERE {_inside(during)}"
-    return f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {relation}{spelling.fence}) AS raws{where}"
+    return f"SELECT {', '.join(outer)} FROM {_raws(inner, relation, schema, spelling, during)}"
 
 
 def offenders_sql(
@@ -232,14 +222,7 @@ def offenders_sql(
     beyond = "" if outside is None else f" WHEN {outside} THEN 1"
     inner.append(f"CASE WHEN s IS NOT NULL AND {coded} IS NULL THEN 0{beyond} END AS what")
     columns = [f"{given} AS s", *_read(domain, name, schema, "", spelling)]
-    where = ""
-    if during is not None:
-        columns.append(f"{_day(during, schema, spelling)} AS day")
-        where = f" WHERE {_inside(during)}"
-    values = (
-        f"SELECT {', '.join(inner)} FROM (SELECT {', '.join(columns)} FROM {relation}{spelling.fence}) AS raws{where}"
-        f"{spelling.fence}"
-    )
+    values = f"SELECT {', '.join(inner)} FROM {_raws(columns, relation, schema, spelling, during)}{spelling.fence}"
     counted = f"SELECT what, value, COUNT(*) AS n FROM ({values}) AS offending WHERE what IS NOT NULL GROUP BY what, value"
     ranked = (
         f"SELECT what, value, n, ROW_NUMBER() OVER (PARTITION BY what ORDER BY n DESC, value) AS place FROM ({counted}) AS found"
@@ -261,13 +244,8 @@ def units_sql(
     domain: Domain, name: str, schema: Mapping[str, str], relation: str, spelling: Spelling, during: During | None = None
 ) -> str:
     """One row for the owner: how many values of a unit or an identifier there are, and how many rows the fullest has."""
-    inner, where = [f"{raw(domain, schema[name], spelling.name(name), spelling)} AS u"], "u IS NOT NULL"
-    if during is not None:
-        inner.append(f"{_day(during, schema, spelling)} AS day")
-        where = f"{where} AND {_inside(during)}"
-    counted = (
-        f"SELECT COUNT(*) AS n FROM (SELECT {', '.join(inner)} FROM {relation}{spelling.fence}) AS raws WHERE {where} GROUP BY u"
-    )
+    value = f"{raw(domain, schema[name], spelling.name(name), spelling)} AS u"
+    counted = f"SELECT COUNT(*) AS n FROM {_raws([value], relation, schema, spelling, during, 'u IS NOT NULL')} GROUP BY u"
     return f"SELECT COUNT(*), COALESCE(MAX(n), 0) FROM ({counted}) AS counted"
 
 
@@ -276,8 +254,16 @@ def _day(during: During, schema: Mapping[str, str], spelling: Spelling) -> str:
     return raw(during.domain, schema[during.column], spelling.name(during.column), spelling)
 
 
-def _inside(during: During) -> str:
-    return f"day BETWEEN {during.domain.low_code} AND {during.domain.high_code}"
+def _raws(
+    columns: Sequence[str], relation: str, schema: Mapping[str, str], spelling: Spelling, during: During | None, *conditions: str
+) -> str:
+    """A subquery of these columns, of the rows that lie `during` and for which the conditions hold."""
+    chosen, kept = list(columns), list(conditions)
+    if during is not None:
+        chosen.append(f"{_day(during, schema, spelling)} AS day")
+        kept.append(f"day BETWEEN {during.domain.low_code} AND {during.domain.high_code}")
+    where = f" WHERE {' AND '.join(kept)}" if kept else ""
+    return f"(SELECT {', '.join(chosen)} FROM {relation}{spelling.fence}) AS raws{where}"
 
 
 def over_cap_sql(cap: int, relation: str) -> str:

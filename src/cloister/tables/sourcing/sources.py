@@ -169,9 +169,6 @@ class FileSource(Source):
         found = tried(self.path.stat, OSError)
         return None if found is None else f"{found.st_size}:{found.st_mtime_ns}"
 
-    def detach(self, connection: Any) -> None:
-        """Nothing was registered."""
-
     def _bytes(self) -> int:
         found = tried(self.path.stat, OSError)
         return 0 if found is None else found.st_size
@@ -205,10 +202,6 @@ class CsvSource(FileSource):
         connection.register(_RELATION, batches(self.path, self.header))
         return f"({rows_sql(_RELATION, self.header, list(map(_name, self.schema)))}) AS rows_of_lines"
 
-    def detach(self, connection: Any) -> None:
-        """Lets go of the stream."""
-        connection.unregister(_RELATION)
-
     def malformed(self, connection: Any) -> int:
         """Lines with unbalanced quotes, with too few or too many fields, not in UTF-8, or too long."""
         connection.register(_RELATION, batches(self.path, self.header))
@@ -235,7 +228,11 @@ class ParquetSource(FileSource):
 
     def attach(self, connection: Any) -> str:
         """A `read_parquet`; bytes that are no text stand as "?", since one such value would keep the whole table from opening."""
-        return f"read_parquet({_quoted(no_glob(self.path))}, utf8_validation='replace')"
+        path = no_glob(self.path).replace("'", "''")
+        return f"read_parquet('{path}', utf8_validation='replace')"
+
+    def detach(self, connection: Any) -> None:
+        """Nothing was registered."""
 
 
 class FrameSource(Source):
@@ -619,10 +616,6 @@ def _moments(microseconds: list[int | None]) -> Any:
     from arro3.core import Array, DataType
 
     return Array(microseconds, DataType.int64()).cast(DataType.timestamp("us"))
-
-
-def _quoted(text: str) -> str:
-    return "'" + str(text).replace("'", "''") + "'"
 
 
 def unreadable(what: str) -> Exception:
