@@ -24,13 +24,12 @@ from cloister.local.numbers.duchi import Duchi
 from cloister.local.numbers.hybrid import Hybrid
 from cloister.local.numbers.piecewise import Piecewise, SquareWave
 from cloister.local.survey.amounts import AmountChannel
-from cloister.local.survey.channels import SeveralChannel
+from cloister.local.survey.channels import SeveralChannel, WordChannel
 from cloister.local.survey.composed import Survey
 from cloister.local.survey.one_of import OneOfChannel
 from cloister.local.survey.promise import odds_of
 from cloister.local.survey.questions import Choice, Number, Place, Scale, Several, Word, YesNo
 from cloister.local.survey.reports import respond
-from cloister.local.survey.words import WordChannel
 from cloister.noise import Random
 from tests.local.words import Scripted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -105,7 +105,7 @@ def anonymize(**given: Any) -> None:
             raise InvalidParameter(f"--hierarchy {text} is invalid", why="it has no =", instead="--hierarchy age=age.csv")
         hierarchies[column] = Hierarchy.read_csv(path)
     released: Any = None
-    with _ended_by_a_signal(), _progress() as progress:
+    with _ended_by_a_signal(), progress_bar("anonymising", "Text", "Bar", "TimeElapsed", total=1.0) as update:
         anonymizer = Anonymizer(
             quasi=names_in(given["quasi"]),
             sensitive=names_in(given["sensitive"]),
@@ -120,7 +120,7 @@ def anonymize(**given: Any) -> None:
             missing_values=given["missing_values"],
             seconds=given["seconds"],
             shuffle=True,
-            progress=progress,
+            progress=lambda stage, done: update(description=stage, completed=done),
         )
         if larger:
             anonymizer.transform_file(given["data"], given["out"], memory_limit=given["memory_limit"])
@@ -251,10 +251,3 @@ def _ended_by_a_signal() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """A bar on a terminal; nothing elsewhere."""
-    with progress_bar("anonymising", "Text", "Bar", "TimeElapsed", total=1.0) as update:
-        yield lambda stage, done: update(description=stage, completed=done)

@@ -124,7 +124,8 @@ def declare(
         for column, kind in kinds.items()
         if column not in used and not _is_whole(found.get(column, ColumnDraft()), column, kind)
     ]
-    click.echo(f"{output}: {len(kinds) - len(left)} of {len(kinds)} columns are declared" + _and_left(left))
+    named_left = f"; left to you: {', '.join(left)}" if left else ""
+    click.echo(f"{output}: {len(kinds) - len(left)} of {len(kinds)} columns are declared{named_left}")
 
 
 def _codebook(path: Path, table: str) -> Codebook:
@@ -202,7 +203,3 @@ def _beside(data: str, output: Path | None) -> str:
 
 def _is_whole(draft: ColumnDraft, column: str, kind: str) -> bool:
     return bool(draft.kind) and tried(lambda: draft.domain(column, kind), CloisterError) is not None
-
-
-def _and_left(left: list[str]) -> str:
-    return f"; left to you: {', '.join(left)}" if left else ""

@@ -164,7 +164,10 @@ class _Shown:
 
 def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool, sites: bool = True) -> None:
     """Furnish a hub, serve it, print the way in and the first answers; then go on until Ctrl-C."""
-    with _folder(data) as folder, contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as held:
+        folder = data
+        if folder is None:  # one that goes with the demonstration
+            folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="cloister-demo-", ignore_cleanup_errors=True)))
         settings = settings_of(folder, port=port, title="cloister demo", log_level="warning")
         from cloister.hub.locks import serving_lock
         from cloister.hub.serving import private_files, serve
@@ -198,16 +201,6 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool, s
             serve(hub, ready=lambda: threading.Thread(target=show, daemon=True).start(), at=[at])
             if failed:
                 raise failed[0]
-
-
-@contextlib.contextmanager
-def _folder(data: Path | None) -> Iterator[Path]:
-    """The folder that was named, or one that goes with the demonstration."""
-    if data is not None:
-        yield data
-        return
-    with tempfile.TemporaryDirectory(prefix="cloister-demo-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
 
 
 def _listening(host: str, port: int, *, exactly: bool) -> socket.socket:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,11 +120,8 @@ def _opened(folder: Path) -> Iterator[Helper]:
     from cloister.together.prio3.helper import Helper
 
     try:
-        found = Helper(folder)
-        try:
+        with closing(Helper(folder)) as found:
             yield found
-        finally:
-            found.close()
     except sqlite3.Error as error:
         raise InvalidParameter(
             f"The folder {str(folder)!r} can't be used",

@@ -348,7 +348,7 @@ def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
                     escapechar='"',
                 )
             columns = dict.fromkeys(_column(name, rows.columns) for name in names)
-            chosen = ", ".join(f'CAST("{_doubled(column)}" AS VARCHAR)' for column in columns)
+            chosen = ", ".join('CAST("{}" AS VARCHAR)'.format(column.replace('"', '""')) for column in columns)
             cells = rows.project(chosen).fetchall()
         except (duckdb.Error, UnicodeDecodeError):
             raise InvalidParameter(
@@ -385,7 +385,3 @@ def _number(text: str | None) -> float:
         if text is not None and (found := read(text)) is not None:
             return float(np.clip(found, -_FAR, _FAR))
     return math.nan
-
-
-def _doubled(name: str) -> str:
-    return name.replace('"', '""')

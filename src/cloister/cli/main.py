@@ -19,26 +19,12 @@ from cloister.cli.written import FOLDER
 from cloister.errors import CloisterError, MissingDependency, brief
 from cloister.installed import DISTRIBUTION, edition, install
 
-_HOMES = {
-    "anonymize": "anonymize",
-    "audit": "audit",
+_OF_THEIR_OWN = "anonymize audit csp declare guest helper hub learn mine risk site stream survey synth vault"
+_HOMES = {name: name for name in _OF_THEIR_OWN.split()} | {
     "audit-trail": "trail",
-    "csp": "csp",
-    "declare": "declare",
     "explain": "questions",
-    "helper": "helper",
-    "hub": "hub",
-    "learn": "learn",
     "ledger": "ledgers",
-    "mine": "mine",
     "query": "questions",
-    "risk": "risk",
-    "site": "site",
-    "stream": "stream",
-    "survey": "survey",
-    "guest": "guest",
-    "synth": "synth",
-    "vault": "vault",
     "worker": "hub",
 }
 """The module of each command that has one. It is imported when the command is called: a question needs no attacks."""

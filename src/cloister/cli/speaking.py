@@ -165,13 +165,12 @@ def on_command_line(error: CloisterError, commands: click.Group, words: Sequence
 
 
 def _domain(kind: str, positional: Sequence[str], keywords: Sequence[tuple[str, str]]) -> str:
-    named = dict(keywords)
     lines = [f'kind = "{kind.lower()}"']
     if kind == "Category":
         lines.append(f"values = {_toml(positional[0]) if positional else '[…]'}")
     elif positional[1:]:
         lines += [f"low = {_toml(positional[0])}", f"high = {_toml(positional[1])}"]
-    lines += [f"{name} = {_toml(value)}" for name, value in named.items()]
+    lines += [f"{name} = {_toml(value)}" for name, value in keywords]
     return "{ " + ", ".join(lines) + " }"
 
 

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
 
-from cloister.cli.bounds import BOUNDS
+from cloister.cli.bounds import BOUNDS, arguments_of
 from cloister.cli.opened import open_ledger
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.parsers import delimiter_of
+from cloister.tables import PrivateTable
+from cloister.tables.declaring.places import sources_of
 
 if TYPE_CHECKING:
     from cloister.privacy import Guarantee
-    from cloister.tables import PrivateTable
     from cloister.traces.watch import Watch
 
 _CHUNK = 500
@@ -74,7 +75,6 @@ def stream(
     """
     from cloister.privacy import ZCDP, PureDP
     from cloister.query import Session
-    from cloister.tables.declaring.places import sources_of
 
     if (epsilon is None) == (rho is None):
         raise InvalidParameter("The stream is invalid", why="it needs either --epsilon or --rho", instead="--rho 0.5")
@@ -133,10 +133,6 @@ def by_the_clock(watch: Watch, waiting: Queue[_Row | CloisterError | None]) -> N
 
 
 def _declared(bounds: str, unit: str | None, max_rows: int | None) -> PrivateTable:
-    from cloister.cli.bounds import arguments_of
-    from cloister.tables import PrivateTable
-    from cloister.tables.declaring.places import sources_of
-
     terms = {"unit": unit, "max_rows": max_rows, "population": _TABLE}
     declared = {**arguments_of(bounds, _TABLE), **{name: value for name, value in terms.items() if value is not None}}
     names = [*sources_of(declared["columns"]), *([declared["unit"]] if declared.get("unit") else [])]

@@ -460,12 +460,9 @@ def _field(name: str, told: Any) -> Field:
     found: Field = Random(pad=told.get("pad"))
     if "words" in told:
         found |= Words(told["words"])
-    if told.get("equal"):
-        found |= Equal()
-    if told.get("sum"):
-        found |= Sum()
-    if told.get("deterministic"):
-        found |= Deterministic()
+    for word, part in (("equal", Equal), ("sum", Sum), ("deterministic", Deterministic)):
+        if told.get(word):
+            found |= part()
     for word, made in (("range", Range), ("order_revealing", OrderRevealing), ("paillier_sum", PaillierSum)):
         bounds = told.get(word)
         if bounds is None:

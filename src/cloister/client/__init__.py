@@ -1,8 +1,8 @@
 """A hub as a session: the questions of `cloister.Session`, answered by a hub far away.
 
 - `connecting.py` checks the address and the token, and opens the connection.
-- `session.py` is the session, with what it says of budgets and data sets; `plan.py` what it explains.
-- `models.py` has models learnt there, `anonymizing.py` tables anonymised there.
+- `session.py` is the session, with what it says of budgets and data sets, and models learnt there; `plan.py` what it explains.
+- `anonymizing.py` has tables anonymised there.
 - `transport.py` asks, again where the connection was lost, and waits for what takes long; `refusals.py` turns problems into the
   errors of `cloister.errors`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.session.questions.spend import amount_of
 from cloister.session.releases.frames import Frame, Series
 
+_KINDS: Mapping[str, type[Guarantee]] = {"epsilon": PureDP, "delta epsilon": ApproxDP, "rho": ZCDP, "delta rho": ZCDP}
+
 
 def guarantee_from(told: Mapping[str, Any]) -> Guarantee:
     """The exact guarantee that its written form stands for: {"epsilon"}, {"epsilon", "delta"} or {"rho"}, numbers as texts.
@@ -21,17 +24,11 @@ def guarantee_from(told: Mapping[str, Any]) -> Guarantee:
     >>> guarantee_from({"epsilon": "0.1", "delta": "1/1000000"}), guarantee_from({"kind": "ZCDP", "rho": "0.5", "delta": "0"})
     (ApproxDP(epsilon='0.1', delta='0.000001'), ZCDP(rho='0.5'))
     """
-    given = {name: told[name] for name in ("epsilon", "delta", "rho") if name in told}
-    try:
-        if all(isinstance(number, str) for number in given.values()):
-            if set(given) == {"epsilon"}:
-                return PureDP(given["epsilon"])
-            if set(given) == {"epsilon", "delta"}:
-                return ApproxDP(given["epsilon"], given["delta"])
-            if set(given) in ({"rho"}, {"rho", "delta"}):
-                return ZCDP(given["rho"], given.get("delta", 0))
-    except InvalidParameter:
-        pass  # a number that is none
+    given = {name: told[name] for name in ("delta", "epsilon", "rho") if name in told}
+    kind = _KINDS.get(" ".join(given))
+    if kind is not None and all(isinstance(number, str) for number in given.values()):
+        with suppress(InvalidParameter):  # a number that is none
+            return kind(**given)
     raise InvalidParameter(
         "The hub's answer is invalid", why="it names a guarantee of no known form", instead="a newer version of cloister"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 from urllib.parse import quote
@@ -12,7 +13,6 @@ from urllib.parse import quote
 import numpy as np
 
 from cloister.client.anonymizing import AnonymizedTable, order_of, table_of
-from cloister.client.models import fill, parameters_of, written
 from cloister.client.plan import RemotePlan, guarantee_from
 from cloister.client.refusals import HubError
 from cloister.client.transport import Transport, new_key, no_answer
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from cloister.traces import Journeys, RoadJourneys
 
 _PAGE = "100"
+_OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
+"""What follows there from the declarations and from the spend."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,8 +183,7 @@ class RemoteSession:
         body = self._body(question, spend, purpose, project, dialect)
 
         def at(wanted: float) -> Mapping[str, Any]:
-            told: Mapping[str, Any] = self._transport.post("/questions/explain", body | {"confidence": wanted})
-            return told
+            return self._transport.post("/questions/explain", body | {"confidence": wanted})
 
         return RemotePlan(at(confidence), at=at)
 
@@ -273,15 +274,15 @@ class RemoteSession:
             "method": name_of(model),
             "features": list(features),
             "target": target or "",
-            "parameters": parameters_of(model),
+            "parameters": _parameters_of(model),
             **self._asked_in(purpose or None, project),
             **({"algorithm": self.algorithm} if self.algorithm else {}),
-            **written(spend),
+            **_written(spend),
         }
         told = {"what": "The model was not learnt", "instead": "model.fit_table(session, …) once more"}
         result = self._transport.ordered("/models", order, progress, **told)
         number = str(result["model"])
-        fill(model, self._transport.get(f"/models/{number}")["model"])
+        _fill(model, self._transport.get(f"/models/{number}")["model"])
         return number
 
     def fit_survey(
@@ -328,10 +329,7 @@ class RemoteSession:
         self, algorithm: str, table: str, *, spend: Exact, purpose: str | None = None, project: str | None = None
     ) -> dict[str, Any]:
         """What a run would cost (`cost`, `charge`, `population`), and the margin of each mean (`errors`): spends nothing."""
-        found: dict[str, Any] = self._transport.post(
-            "/algorithm-runs/price", self._run_of(algorithm, table, spend, purpose, project)
-        )
-        return found
+        return self._transport.post("/algorithm-runs/price", self._run_of(algorithm, table, spend, purpose, project))
 
     def _run_of(self, algorithm: str, table: str, spend: Exact, purpose: str | None, project: str | None) -> dict[str, Any]:
         return {
@@ -449,8 +447,7 @@ class RemoteSession:
         why nothing would do (`refused`). Exact, for the owner's eyes; nothing leaves but to them.
         """
         order = order_of(anonymizer, table, kept=kept, purpose=self.purpose if purpose is None else purpose)
-        found: dict[str, Any] = self._anonymised("/anonymised/trials", order, progress)
-        return found
+        return self._anonymised("/anonymised/trials", order, progress)
 
     def anonymize(
         self,
@@ -479,7 +476,7 @@ class RemoteSession:
         """The anonymised tables that this person released, the newest first."""
         return [table_of(self._transport, each) for each in self._all("/anonymised", "tables")]
 
-    def _anonymised(self, path: str, order: Mapping[str, Any], progress: Callable[[str], None] | None) -> Any:
+    def _anonymised(self, path: str, order: Mapping[str, Any], progress: Callable[[str], None] | None) -> dict[str, Any]:
         """What the hub shows of an order once its job is done."""
         told = {"what": "The table was not anonymised", "instead": "session.anonymize(…) once more"}
         result = self._transport.ordered(path, order, progress, **told)
@@ -626,6 +623,60 @@ def _table(told: Mapping[str, Any]) -> RemoteTable:
         size=declaration.get("size"),
         population=told.get("population") or None,
     )
+
+
+def _written(spend: Spending) -> dict[str, str]:
+    """A spend as it travels: exact, and with its kind.
+
+    >>> _written(PureDP("0.1")), _written(1)
+    ({'spend': '0.1', 'kind': 'pure'}, {'spend': '1'})
+    """
+    match spend:
+        case PureDP():
+            return {"spend": text_of(spend.epsilon), "kind": "pure"}
+        case ApproxDP():
+            return {"spend": text_of(spend.epsilon), "delta": text_of(spend.delta), "kind": "approx"}
+        case ZCDP() if not spend.delta:
+            return {"spend": text_of(spend.rho), "kind": "zcdp"}
+        case ZCDP():
+            raise InvalidParameter(
+                f"{spend!r} is invalid", why="models are learnt under ρ without a δ", instead=f"cl.ZCDP({text_of(spend.rho)!r})"
+            )
+    return {"spend": text_of(exact_positive(spend, "spend"))}
+
+
+def _parameters_of(model: PrivateModel) -> dict[str, Any]:
+    """The method's own parameters where they are not what they are by themselves."""
+    usual = type(model)().get_params(deep=False)
+    given = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_THE_FIT}
+    return {name: _plain(name, value) for name, value in given.items() if value is not usual[name] and value != usual[name]}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(name, each) for each in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise InvalidParameter(
+        f"{name}={value!r} is invalid", why="a hub takes numbers, texts and lists of them", instead=f"the model without {name}="
+    )
+
+
+def _fill(model: PrivateModel, text: str) -> None:
+    """Make the estimator what the hub learnt."""
+    from cloister.learn.frame.portable import load
+
+    learnt = load(text)
+    if type(learnt) is not type(model):
+        raise InvalidParameter("The model is invalid", why="the hub learnt one of another kind", instead="the same version there")
+    parameters = [name for name in ("bounds", "bounds_y", "classes") if hasattr(model, name)]
+    names = ("n_features_in_", "guarantee_", "spent_", "marked_", *type(model).learned_names, *parameters)
+    for name in dict.fromkeys(names):
+        if hasattr(learnt, name):
+            setattr(model, name, getattr(learnt, name))
+    model.set_feature_names(learnt.feature_names_in_)
 
 
 def _some(costs: Mapping[str, Guarantee]) -> list[Guarantee]:

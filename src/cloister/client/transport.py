@@ -57,18 +57,17 @@ class Transport:
         """Where the hub is."""
         return str(self._client.base_url).rstrip("/")
 
-    def get(self, path: str, **query: str) -> Any:
+    def get(self, path: str, **query: str) -> dict[str, Any]:
         """What is found under an address of the API."""
-        return self._asked("GET", path, None, {}, query)
+        return self._asked("GET", path, None, {}, query)[1]
 
     def file(self, path: str, **query: str) -> bytes:
         """The bytes of a file that is found there."""
-        found: bytes = self._asked("GET", path, None, {}, query, raw=True)
-        return found
+        return self._asked("GET", path, None, {}, query, raw=True)[0]
 
-    def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> Any:
+    def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> dict[str, Any]:
         """What the hub answers to a body. Without a key the request must be one that changes nothing."""
-        return self._asked("POST", path, body, {"Idempotency-Key": key} if key else {}, {})
+        return self._asked("POST", path, body, {"Idempotency-Key": key} if key else {}, {})[1]
 
     def put(self, path: str, body: Mapping[str, Any]) -> None:
         """Put a body in the place of what is there; twice is as good as once."""
@@ -123,7 +122,8 @@ class Transport:
         query: Mapping[str, str],
         *,
         raw: bool = False,
-    ) -> Any:
+    ) -> tuple[bytes, dict[str, Any]]:
+        """The bytes of an answer, and the object that they stand for; with `raw` they may stand for none."""
         if self._closed.is_set():
             raise InvalidParameter("The query is invalid", why="the session is closed", instead="cloister.connect(…)")
         lost, waits, ends = False, iter(_WAITS), self._now() + self._timeout
@@ -140,7 +140,7 @@ class Transport:
                 raise no_answer("it can't be decoded") from None
             found = _document(answer)
             if answer.is_success and (raw or found is not None):
-                return answer.content if raw else found
+                return answer.content, Reply() if found is None else found
             if answer.status_code in _LOST and found is None:
                 self._wait(next(waits, None), ends, None)
                 lost = True

@@ -41,8 +41,7 @@ def copy(text: str, rest: Rest) -> Copy:
         word = rest.next()
         depth += 1 if word.says("(") else -1 if word.says(")") else 0
     inner = text[first : word.start].rstrip()
-    if not rest.had("to"):
-        raise rest.refused()
+    rest.expect("to")
     if not rest.had("stdout"):
         raise Refused("COPY to a file was refused", why="the hub writes no files", instead=_LINE, code="42501")
     return Copy(Select(inner, tuple(words(inner))), _checked(_options(rest)))

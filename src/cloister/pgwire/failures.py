@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cloister.errors import (
     AccessDenied,
@@ -63,11 +64,7 @@ class Refused(CloisterError):
         self.fatal = fatal
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self.what, self.why, self.instead, self.code, self.fatal))
-
-
-def _rebuild(what: str, why: str, instead: str, code: str, fatal: bool) -> Refused:
-    return Refused(what, why=why, instead=instead, code=code, fatal=fatal)
+        return partial(Refused, self.what, why=self.why, instead=self.instead, code=self.code, fatal=self.fatal), ()
 
 
 @dataclass(frozen=True, kw_only=True)

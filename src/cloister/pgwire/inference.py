@@ -100,9 +100,7 @@ def _compared(own: Sequence[Word], place: int) -> str:
     if behind and behind[0].says(*_COMPARISONS):
         return _column_at(own, place + 2)
     at = place - 2 if _in_any(own, place) else place
-    if at > 0 and own[at - 1].says(*_COMPARISONS):
-        return _column_before(own, at - 1)
-    if at > 0 and own[at - 1].says("between"):
+    if at > 0 and own[at - 1].says(*_COMPARISONS, "between"):
         return _column_before(own, at - 1)
     if at > 3 and own[at - 1].says("and") and own[at - 3].says("between"):
         return _column_before(own, at - 3)

@@ -14,12 +14,10 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 
 from cloister.pgwire.failures import Refused
-from cloister.pgwire.types import TYPES, named
+from cloister.pgwire.types import REAL, TYPES, WHOLE, named
 from cloister.pgwire.words import Word, quoted_text
 
 _TEXTS = ("text", "varchar", "bpchar", "name", "char", "unknown")
-_WHOLE = {"int2": "!h", "int4": "!i", "int8": "!q", "oid": "!I"}
-_REAL = {"float4": "!f", "float8": "!d"}
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?")
 _TRUTHS = {"t": "TRUE", "true": "TRUE", "1": "TRUE", "on": "TRUE", "f": "FALSE", "false": "FALSE", "0": "FALSE", "off": "FALSE"}
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2}) ?(?:[+-]\d{2}(?::?\d{2})?|Z)")
@@ -69,7 +67,7 @@ def example(oid: int) -> str:
     ('1', 'NULL')
     """
     kind = named(oid)
-    if kind is not None and (kind.name in _WHOLE or kind.name in _REAL or kind.name == "numeric"):
+    if kind is not None and (kind.name in WHOLE or kind.name in REAL or kind.name == "numeric"):
         return "1"
     return {"date": "DATE '2000-01-01'", "bool": "TRUE"}.get("" if kind is None else kind.name, "NULL")
 
@@ -89,7 +87,7 @@ def spell(value: bytes | None, oid: int, binary: bool, place: int) -> str:
         if kind.element:
             return _array(value, kind.element, binary, place)
         return _literal(value, kind.name, binary)
-    except (ValueError, InvalidOperation, struct.error, OverflowError):
+    except (ValueError, KeyError, InvalidOperation, struct.error, OverflowError):
         raise _refused(place, f"it is no value of the type {kind.name}", "a value of that type") from None
 
 
@@ -105,9 +103,9 @@ def _literal(value: bytes, name: str, binary: bool) -> str:
 
 
 def _spelled(text: str, name: str) -> str:
-    if name in _WHOLE:
+    if name in WHOLE:
         return str(int(text))
-    if name in _REAL or name == "numeric":
+    if name in REAL or name == "numeric":
         if not _NUMBER.fullmatch(text):
             raise ValueError
         return format(Decimal(text), "f") if name == "numeric" else _real(float(text))
@@ -116,11 +114,7 @@ def _spelled(text: str, name: str) -> str:
         return f"DATE '{date.fromisoformat(day.group(1) if day else text).isoformat()}'"
     if name == "timestamp":
         return _spelled_moment(datetime.fromisoformat(text))
-    return _TRUTHS.get(text.lower()) or _no_truth()
-
-
-def _no_truth() -> str:
-    raise ValueError
+    return _TRUTHS[text.lower()]
 
 
 def _real(number: float) -> str:
@@ -161,19 +155,13 @@ def _decimal(value: bytes) -> str:
     return format(Decimal((1 if sign else 0, whole, 4 * (weight - count + 1))), "f")  # exact: no context rounds it
 
 
-def _truth(value: bytes) -> str:
-    if value not in (b"\0", b"\1"):
-        raise ValueError
-    return "TRUE" if value == b"\1" else "FALSE"
-
-
 _READ: dict[str, Callable[[bytes], str]] = {
-    **{name: _whole(form) for name, form in _WHOLE.items()},
-    **{name: _floating(form) for name, form in _REAL.items()},
+    **{name: _whole(form) for name, form in WHOLE.items()},
+    **{name: _floating(form) for name, form in REAL.items()},
     "numeric": _decimal,
     "date": _day,
     "timestamp": _moment,
-    "bool": _truth,
+    "bool": {b"\0": "FALSE", b"\1": "TRUE"}.__getitem__,
 }
 
 

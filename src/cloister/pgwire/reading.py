@@ -27,8 +27,12 @@ from cloister.pgwire.statements import (
 from cloister.pgwire.values import type_in, values_in
 from cloister.pgwire.words import OPENERS, Rest, Word, statements, words
 
-_ONE = {"next": 1, "prior": -1}
-_ENDS = {"first": 1, "last": -1}
+_STEPS = {
+    "next": Step("forward", 1),
+    "prior": Step("forward", -1),
+    "first": Step("absolute", 1),
+    "last": Step("absolute", -1),
+}
 
 
 def question_in(text: str, rest: Rest) -> Select:
@@ -55,8 +59,7 @@ def declare(text: str, rest: Rest) -> Declare:
     hold = rest.had("with", "hold")
     if not hold:
         rest.had("without", "hold")
-    if not rest.had("for"):
-        raise rest.refused()
+    rest.expect("for")
     return Declare(name, question_in(text, rest), text, scroll, hold, binary)
 
 
@@ -87,12 +90,11 @@ def prepare(text: str, rest: Rest) -> Prepare:
     types: list[int] = []
     if rest.had("("):
         while not rest.had(")"):
-            if types and not rest.had(","):
-                raise rest.refused()
+            if types:
+                rest.expect(",")
             kind = type_in(rest)
             types.append(0 if kind.name == "unknown" else kind.oid)
-    if not rest.had("as"):
-        raise rest.refused()
+    rest.expect("as")
     return Prepare(name, tuple(types), question_in(text, rest))
 
 
@@ -124,19 +126,15 @@ def _is_name(rest: Rest) -> bool:
 
 
 def _step(rest: Rest) -> Step:
-    for name, count in _ONE.items():
+    for name, step in _STEPS.items():
         if rest.had(name):
-            return Step("forward", count)
-    for name, count in _ENDS.items():
-        if rest.had(name):
-            return Step("absolute", count)
-    for way in ("absolute", "relative"):
-        if rest.had(way):
-            return Step("absolute" if way == "absolute" else "relative", rest.number())
-    sign = 1
-    if rest.had("backward"):
-        sign = -1
-    else:
+            return step
+    if rest.had("absolute"):
+        return Step("absolute", rest.number())
+    if rest.had("relative"):
+        return Step("relative", rest.number())
+    sign = -1 if rest.had("backward") else 1
+    if sign == 1:
         rest.had("forward")
     if rest.had("all"):
         return Step("forward", sign * ALL)
@@ -205,7 +203,7 @@ def _set(_: str, rest: Rest) -> Statement:
     session = not local and rest.had("session")
     if rest.had("transaction") or (session and rest.had("characteristics")):
         return Transaction("nothing", tag="SET")
-    if rest.own[rest.at : rest.at + 1] and rest.own[rest.at].says("role", "authorization"):
+    if rest.says("role", "authorization"):
         raise Refused("SET ROLE was refused", why="a connection is one person's", instead="a log-in as the other", code="42501")
     if rest.had("time", "zone"):
         found = Set("timezone", rest.value(), local)
@@ -227,14 +225,6 @@ def _one_name(rest: Rest) -> str:
         name = "timezone" if rest.had("time", "zone") else rest.name()
     rest.end()
     return name
-
-
-def _reset(_: str, rest: Rest) -> Statement:
-    return Reset(_one_name(rest))
-
-
-def _show(_: str, rest: Rest) -> Statement:
-    return Show(_one_name(rest))
 
 
 def _transaction(_: str, rest: Rest) -> Statement:
@@ -306,16 +296,9 @@ def _analyze() -> Refused:
 
 _READERS: dict[str, Callable[[str, Rest], Statement]] = {
     "set": _set,
-    "reset": _reset,
-    "show": _show,
-    "begin": _transaction,
-    "start": _transaction,
-    "commit": _transaction,
-    "end": _transaction,
-    "rollback": _transaction,
-    "abort": _transaction,
-    "savepoint": _transaction,
-    "release": _transaction,
+    "reset": lambda _, rest: Reset(_one_name(rest)),
+    "show": lambda _, rest: Show(_one_name(rest)),
+    **dict.fromkeys(("begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"), _transaction),
     "discard": _discard,
     "explain": _explain,
     "unlisten": _unlisten,

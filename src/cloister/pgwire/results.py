@@ -124,10 +124,7 @@ def _margins(release: Release, how: Asking) -> list[str]:
 def of_free(answer: FreeAnswer, source: Source) -> Result:
     """Rows that are not a release, and what is said of them as a notice."""
     columns = [AnswerColumn(name, series.kind, False) for name, series in answer.table.columns.items()]
-    lists = [
-        [None if isinstance(value, float) and math.isnan(value) else value for value in series.tolist()]
-        for series in answer.table.columns.values()
-    ]
+    lists = [[None if _unknown(value) else value for value in series.tolist()] for series in answer.table.columns.values()]
     told = "; ".join((answer.paid, *answer.notes))
     rows = list(zip(*lists, strict=True))
     shape = columns_of_shape(columns, margins=False)
@@ -168,5 +165,5 @@ def of_texts(name: str, lines: Sequence[str], *, tag: str) -> Result:
     return Result(columns=(Column(name=name, kind="text"),), rows=[(line,) for line in lines], tag=tag)
 
 
-def _unknown(width: Any) -> bool:
-    return width is None or (isinstance(width, float) and math.isnan(width))
+def _unknown(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

@@ -15,13 +15,12 @@ from sqlglot import exp
 from cloister.errors import CloisterError
 from cloister.pgwire.backend import Tables
 from cloister.pgwire.catalogue.declared import columns_of
-from cloister.pgwire.catalogue.rewriting import plain
+from cloister.pgwire.catalogue.rewriting import plain, trees_of
 from cloister.pgwire.functions import called
 from cloister.pgwire.inference import inferred, spelled_out, uncast
 from cloister.pgwire.parameters import bound
-from cloister.pgwire.statements import Select
+from cloister.pgwire.statements import Select, Set
 from cloister.pgwire.words import quoted_text, unquoted, without, words
-from cloister.query.words import check_words, unheard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +32,6 @@ class Route:
     named: frozenset[str] = frozenset()
     calls: bool = False
     """Whether it is the call of a function, which says itself what it may cost."""
-
-
-@dataclass(frozen=True)
-class SetConfig:
-    """`SELECT set_config('name', 'value', local)`: how clients set with parameters."""
-
-    name: str
-    value: str
-    local: bool
 
 
 def route(question: Select, declared: Tables) -> Route:
@@ -71,14 +61,15 @@ def typed(question: Select, types: Sequence[int], declared: Tables) -> tuple[int
     return inferred(question.words, types, _kinds(declared, named) if named else {})
 
 
-def set_configs(question: Select) -> tuple[Select, tuple[SetConfig, ...]]:
-    """The settings that a SELECT makes by set_config, and the SELECT with their values in the place of the calls.
+def set_configs(question: Select) -> tuple[Select, tuple[Set, ...]]:
+    """The settings that a SELECT makes by set_config('name', 'value', local), which is how clients set with parameters, and the
+    SELECT with their values in the place of the calls.
 
     >>> from cloister.pgwire.reading import read_all
     >>> [found] = read_all("SELECT pg_catalog.set_config('cloister.margins', 'on', false), 1 AS one")
     >>> question, settings = set_configs(found)
     >>> question.text, settings
-    ("SELECT 'on'::text AS set_config, 1 AS one", (SetConfig(name='cloister.margins', value='on', local=False),))
+    ("SELECT 'on'::text AS set_config, 1 AS one", (Set(name='cloister.margins', value='on', local=False),))
     """
     own, text = question.words, question.text
     pieces, found, at = [], [], 0
@@ -89,10 +80,11 @@ def set_configs(question: Select) -> tuple[Select, tuple[SetConfig, ...]]:
         name, value, local = given[1], given[3], given[5]
         if name.kind != "string" or value.kind != "string" or not local.says("true", "false"):
             continue
-        found.append(SetConfig(unquoted(name.text), unquoted(value.text), local.says("true")))
+        said = unquoted(value.text)
+        found.append(Set(unquoted(name.text), said, local.says("true")))
         schema = place > 1 and own[place - 1].says(".") and own[place - 2].lower == "pg_catalog"
         named = own[place + 8 : place + 9] and own[place + 8].kind in ("word", "quoted") and not own[place + 8].says("from")
-        pieces += [text[at : own[place - 2].start if schema else word.start], f"{quoted_text(found[-1].value)}::text"]
+        pieces += [text[at : own[place - 2].start if schema else word.start], f"{quoted_text(said)}::text"]
         pieces += [] if named else [" AS set_config"]
         at = given[6].end
     changed = "".join([*pieces, text[at:]])
@@ -102,10 +94,7 @@ def set_configs(question: Select) -> tuple[Select, tuple[SetConfig, ...]]:
 def _named(question: Select, names: Collection[str]) -> frozenset[str] | None:
     """The declared tables that a question names; None where it cannot be read, and the name of one stands in it."""
     try:
-        with unheard():
-            tokens = sqlglot.tokenize(plain(question.text), read="postgres")
-            check_words([token for token, after in zip(tokens, [*tokens[1:], None], strict=True) if not _ordinal(token, after)])
-            trees = sqlglot.parse(plain(question.text), read="postgres")
+        trees = trees_of(plain(question.text))
     except (sqlglot.errors.SqlglotError, CloisterError, RecursionError, ValueError):
         there = any(word.lower.lower() in names for word in question.words if word.kind in ("word", "quoted"))
         return None if there else frozenset()
@@ -126,10 +115,6 @@ def _kinds(declared: Tables, named: Collection[str]) -> Mapping[str, str]:
             for column, kind, _, _ in columns_of(table):
                 found[column.lower()] = kind if found.get(column.lower(), kind) == kind else ""
     return found
-
-
-def _ordinal(token: sqlglot.Token, after: sqlglot.Token | None) -> bool:
-    return token.text.upper() == "WITH" and after is not None and after.text.upper() == "ORDINALITY"
 
 
 def _without_schema(text: str, names: Collection[str]) -> str:

@@ -117,9 +117,8 @@ class PostgresFront:
             await asyncio.wait(self._tasks)
         if self._closing:
             await asyncio.wait(self._closing, timeout=self._limits.looking)
-        self._quick.shutdown(wait=False)
-        self._logins.shutdown(wait=False)
-        self._slow.shutdown(wait=False)
+        for pool in (self._quick, self._logins, self._slow):
+            pool.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         await self.start()

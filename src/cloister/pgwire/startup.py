@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -101,19 +102,9 @@ def options_of(text: str) -> dict[str, str]:
     >>> options_of(r"-c cloister.purpose=a\ study --cloister.margins=on")
     {'cloister.purpose': 'a study', 'cloister.margins': 'on'}
     """
-    parts: list[str] = []
-    current, escaped = "", False
-    for sign in text:
-        if escaped:
-            current, escaped = current + sign, False
-        elif sign == "\\":
-            escaped = True
-        elif sign.isspace():
-            parts, current = [*parts, current], ""
-        else:
-            current += sign
+    parts = re.findall(r"(?:\\.|[^\s\\])+", text, flags=re.DOTALL)
     found, wants = {}, False
-    for part in filter(None, [*parts, current]):
+    for part in (re.sub(r"\\(.)", r"\1", each, flags=re.DOTALL) for each in parts):
         if part == "-c":
             wants = True
             continue

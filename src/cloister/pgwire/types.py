@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from cloister.printable import json_of, shown
 from cloister.session.releases.frames import Kind
 
 _LARGEST = 2**63 - 1
+WHOLE = {"int2": "!h", "int4": "!i", "int8": "!q", "oid": "!I"}
+REAL = {"float4": "!f", "float8": "!d"}
+"""Types of numbers, and how `struct` writes each."""
 _EPOCH = date(2000, 1, 1)
 _NEVER = datetime(2000, 1, 1)
 
@@ -70,22 +74,22 @@ OF_KIND: dict[Kind, str] = {"integer": "int8", "real": "float8", "text": "text",
 _BY_OID = {each.oid: each for each in TYPES.values()}
 
 
-_CALLED = {
-    "bigint": "int8",
-    "boolean": "bool",
-    "character": "bpchar",
-    "character varying": "varchar",
-    "dec": "numeric",
-    "decimal": "numeric",
-    "double precision": "float8",
-    "float": "float8",
-    "int": "int4",
-    "integer": "int4",
-    "real": "float4",
-    "smallint": "int2",
-    "timestamp with time zone": "timestamptz",
-    "timestamp without time zone": "timestamp",
+FORMATS = {
+    "bool": "boolean",
+    "bpchar": "character",
+    "char": '"char"',
+    "float4": "real",
+    "float8": "double precision",
+    "int2": "smallint",
+    "int4": "integer",
+    "int8": "bigint",
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+    "varchar": "character varying",
 }
+"""What SQL calls types that it calls otherwise than the wire does."""
+_CALLED = {called: kind for kind, called in FORMATS.items() if kind != "char"}
+_CALLED |= {"dec": "numeric", "decimal": "numeric", "float": "float8", "int": "int4"}
 
 
 def type_called(name: str) -> WireType | None:
@@ -209,12 +213,7 @@ def _microseconds(value: datetime) -> bytes:
 _SENDERS: dict[str, Callable[[Any], bytes]] = {
     "bool": lambda value: b"\x01" if value else b"\x00",
     "bytea": bytes,
-    "int2": lambda value: struct.pack("!h", value),
-    "int4": lambda value: struct.pack("!i", value),
-    "int8": lambda value: struct.pack("!q", value),
-    "oid": lambda value: struct.pack("!I", value),
-    "float4": lambda value: struct.pack("!f", value),
-    "float8": lambda value: struct.pack("!d", value),
+    **{name: partial(struct.pack, form) for name, form in (WHOLE | REAL).items()},
     "date": lambda value: struct.pack("!i", value.toordinal() - _EPOCH.toordinal()),
     "timestamp": _microseconds,
     "timestamptz": _microseconds,

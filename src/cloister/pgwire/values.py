@@ -40,15 +40,12 @@ def value_in(rest: Rest) -> Value:
     """One value, with the type that it is cast to."""
     if rest.had("cast", "("):
         found = value_in(rest)
-        if not rest.had("as"):
-            raise rest.refused()
+        rest.expect("as")
         found = _cast(found, type_in(rest))
-        if not rest.had(")"):
-            raise rest.refused()
+        rest.expect(")")
     elif rest.had("("):
         found = value_in(rest)
-        if not rest.had(")"):
-            raise rest.refused()
+        rest.expect(")")
     else:
         found = _bare(rest)
     while rest.had("::"):
@@ -84,8 +81,7 @@ def type_in(rest: Rest) -> WireType:
         rest.number()
         if rest.had(","):
             rest.number()
-        if not rest.had(")"):
-            raise rest.refused()
+        rest.expect(")")
     name = " ".join(words) + ("[]" if rest.had("[", "]") else "")
     found = type_called(name)
     if found is None:
@@ -125,12 +121,11 @@ def elements(value: Value, kind: str) -> tuple[Value, ...]:
 
 
 def _listed(rest: Rest, opens: str, closes: str) -> tuple[Value, ...]:
-    if not rest.had(opens):
-        raise rest.refused()
+    rest.expect(opens)
     found: list[Value] = []
     while not rest.had(closes):
-        if found and not rest.had(","):
-            raise rest.refused()
+        if found:
+            rest.expect(",")
         found.append(value_in(rest))
     return tuple(found)
 

@@ -189,6 +189,11 @@ class Rest:
             return True
         return False
 
+    def expect(self, *names: str) -> None:
+        """Reads these keywords, which must come next."""
+        if not self.had(*names):
+            raise self.refused()
+
     def name(self) -> str:
         """A name, dots included."""
         found = self.plain_name()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations, product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -207,10 +207,7 @@ class _Part(ABC):
 
     oracle: FrequencyOracle
     many: int
-
-    @property
-    @abstractmethod
-    def form(self) -> str: ...
+    form: ClassVar[str]
 
     @property
     @abstractmethod
@@ -260,13 +257,10 @@ class _Direct(_Part):
     """The uniform value is made up."""
 
     oracle: DirectEncoding
+    form = "direct"
 
     def __init__(self, domain: Domain, epsilon: Fraction, many: int) -> None:
         super().__init__(oracle=DirectEncoding(domain, epsilon), many=many)
-
-    @property
-    def form(self) -> str:
-        return "direct"
 
     @property
     def odds(self) -> tuple[Fraction, Fraction]:
@@ -289,13 +283,10 @@ class _Unary(_Part):
     """The coins of a row that has no value are made up."""
 
     oracle: UnaryEncoding
+    form = "unary"
 
     def __init__(self, domain: Domain, epsilon: Fraction, many: int) -> None:
         super().__init__(oracle=UnaryEncoding(domain, epsilon), many=many)
-
-    @property
-    def form(self) -> str:
-        return "unary"
 
     @property
     def odds(self) -> tuple[Fraction, Fraction]:

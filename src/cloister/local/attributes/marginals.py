@@ -69,11 +69,9 @@ class MarginalTables:
             raise InvalidParameter(
                 "The margin is invalid", why="that table was not asked for", instead=f"margin{next(iter(self.tables))}"
             )
-        wide = self.estimates[names].margin(confidence).reshape(self.tables[names].shape)
-        if self.raw is None:
-            return wide
-        low, high = (np.clip(end, 0.0, self.n) for end in (self.raw[names] - wide, self.raw[names] + wide))
-        return np.asarray(np.maximum(self.tables[names] - low, high - self.tables[names]), dtype=np.float64)
+        raw = None if self.raw is None else self.raw[names].ravel()
+        told = replace(self.estimates[names], counts=self.tables[names].ravel(), raw=raw)
+        return told.margin(confidence).reshape(self.tables[names].shape)
 
     def consistent(self) -> MarginalTables:
         """Tables that agree on every attribute they share, with no count below 0, and n in sum (Qardaji, Yang & Li 2014; Zhang et

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -189,7 +188,8 @@ def field_of(size: int) -> Field:
     if size in _POLYNOMIALS:
         return Field(size=size, polynomial=_POLYNOMIALS[size])
     if not is_prime(size):
-        nearest = f"{_before(size)} or {next_field(size)}" if size > 2 else "2"
+        below = (each for each in range(size - 1, 1, -1) if each in _POLYNOMIALS or is_prime(each))
+        nearest = f"{next(below)} or {next_field(size)}" if size > 2 else "2"
         raise InvalidParameter(
             f"A field of {size} is invalid", why="it is neither a prime nor a power of two up to 4096", instead=nearest
         )
@@ -217,10 +217,4 @@ def next_field(least: int) -> int:
     size = max(2, least)
     while not (size in _POLYNOMIALS or is_prime(size)):
         size += 1
-    return size
-
-
-def _before(size: int) -> Any:
-    while not (size in _POLYNOMIALS or is_prime(size)):
-        size -= 1
     return size

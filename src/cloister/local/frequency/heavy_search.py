@@ -12,7 +12,7 @@ Beside a better one with the same beginning and fingerprint, it's reported only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 
 import numpy as np
@@ -58,13 +58,7 @@ class _Candidates:
     finger: Words
 
     def only(self, which: Numbers) -> _Candidates:
-        return _Candidates(
-            blocks=self.blocks[which],
-            counts=self.counts[which],
-            fingerprints=self.fingerprints[which],
-            state=self.state[which],
-            finger=self.finger[which],
-        )
+        return _Candidates(**{part.name: getattr(self, part.name)[which] for part in fields(self)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +142,7 @@ def _told(candidates: _Candidates, levels: _Levels, blocks: Blocks, n: int, most
         variances=variances,
         values=tuple(values[place] for place in order.tolist()),
         part=levels.hashing._part,
-        slope=abs(levels.hashing.variance(1, 1.0) - levels.hashing.variance(1, 0.0)),
+        slope=levels.hashing._slope,
     )
 
 

@@ -70,12 +70,9 @@ class RAPPOR:
         cohorts: int = 64,
         name: str = "",
     ) -> None:
-        for value, most, what in (
-            (bits, _MOST_BITS, "bits"),
-            (hashes, _MOST_HASHES, "hashes"),
-            (cohorts, _MOST_COHORTS, "cohorts"),
-        ):
-            _check_whole(value, most, what)
+        _check_whole(bits, _MOST_BITS, "bits")
+        _check_whole(hashes, _MOST_HASHES, "hashes")
+        _check_whole(cohorts, _MOST_COHORTS, "cohorts")
         forget, low, high = exact(f, "f"), exact(p, "p"), exact(q, "q")
         if not 0 < forget < 1:
             raise InvalidParameter(

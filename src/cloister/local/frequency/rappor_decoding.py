@@ -85,8 +85,7 @@ class _Problem:
     probabilities: tuple[float, float]
 
     def only(self, chosen: npt.NDArray[np.int64]) -> _Problem:
-        design = self.design[:, :, chosen]
-        return _Problem(design=design, seen=self.seen, scales=self.scales, probabilities=self.probabilities)
+        return replace(self, design=self.design[:, :, chosen])
 
     @property
     def flat(self) -> tuple[Floats, Floats]:

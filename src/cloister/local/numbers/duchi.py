@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from cloister.local.frequency.packed import column_counts, fits, unpacked
 from cloister.local.numbers.interval import Floats
 from cloister.local.numbers.numeric import NumericMechanism
 from cloister.local.protocols.coins import flips, heads_below, lanes_of, odds_below, probability
@@ -75,14 +76,7 @@ class Duchi(NumericMechanism):
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         if self.dimensions == 1:
             return np.asarray((reports == 0) | (reports == 1), dtype=np.bool_)
-        if reports.dtype.kind != "u" and bool((reports < 0).any()):
-            return np.asarray((reports >= 0).all(axis=1), dtype=np.bool_) & self._short(np.maximum(reports, 0))
-        return self._short(reports)
-
-    def _short(self, reports: Reports) -> npt.NDArray[np.bool_]:
-        spare = self.dimensions % 64
-        last = reports[:, -1].astype(np.uint64)
-        return np.ones(len(reports), dtype=np.bool_) if not spare else np.asarray(last >> np.uint64(spare) == 0, dtype=np.bool_)
+        return fits(reports, self.dimensions)
 
     def channel(self) -> tuple[tuple[Fraction, ...], ...]:
         d, p = self.dimensions, probability(self._heads)
@@ -108,26 +102,20 @@ class Duchi(NumericMechanism):
     def _corners(self, values: Floats, random: Random) -> npt.NDArray[np.uint64]:
         n, d = values.shape
         truth = self.interval.places(values.ravel(), 1, random).reshape(n, d).astype(np.bool_)
-        lanes = random.words(n * self._width).reshape(n, self._width)
-        if d % 64:
-            lanes[:, -1] &= np.uint64((1 << d % 64) - 1)
-        agreeing = 2 * (_bits(lanes, d) == truth).sum(axis=1)
-        fair = random.words(n) < np.uint64(1 << 63)
-        side = np.where(agreeing == d, fair, agreeing > d)
-        turned = side != flips(self._heads, n, random)
         mask = np.full(self._width, (1 << 64) - 1, dtype=np.uint64)
         if d % 64:
             mask[-1] = np.uint64((1 << d % 64) - 1)
+        lanes = random.words(n * self._width).reshape(n, self._width) & mask
+        agreeing = 2 * (unpacked(lanes, d) == truth).sum(axis=1)
+        fair = random.words(n) < np.uint64(1 << 63)
+        side = np.where(agreeing == d, fair, agreeing > d)
+        turned = side != flips(self._heads, n, random)
         return np.where(turned[:, None], lanes ^ mask, lanes)
 
     def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
         if self.dimensions == 1:
             return np.array([int(reports.sum())], dtype=np.int64)
-        rows = max(1, _CHUNK // self.dimensions)
-        total = np.zeros(self.dimensions, dtype=np.int64)
-        for first in range(0, len(reports), rows):
-            total += _bits(reports[first : first + rows].astype(np.uint64), self.dimensions).sum(axis=0, dtype=np.int64)
-        return total
+        return column_counts(reports, self.dimensions)
 
     def _means(self, sketch: Sketch) -> tuple[Floats, Floats]:
         """The mean of t² is not told by signs; it is at least the mean's square, so the variance may be less than is said. The
@@ -148,9 +136,3 @@ class Duchi(NumericMechanism):
     @property
     def _worst(self) -> float:
         return 0.5
-
-
-def _bits(lanes: npt.NDArray[np.uint64], width: int) -> npt.NDArray[np.bool_]:
-    """Rows of words as rows of bits, the lowest of the first word first."""
-    octets = np.ascontiguousarray(lanes.astype("<u8")).view(np.uint8).reshape(len(lanes), -1)
-    return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(np.bool_)

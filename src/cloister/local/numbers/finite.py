@@ -166,10 +166,7 @@ class FiniteMechanism(NumericMechanism):
         return np.arange(self._grid + 1) / self._grid
 
     def _histogram(self, sketch: Sketch, coordinate: int) -> npt.NDArray[np.int64]:
-        if not 0 <= coordinate < self.dimensions:
-            raise InvalidParameter(
-                "coordinate= is invalid", why=f"there are {self.dimensions}, counted from 0", instead="coordinate=0"
-            )
+        self._check_coordinate(coordinate)
         counts: npt.NDArray[np.int64] = sketch.counts.reshape(self.dimensions, self._cells)[coordinate]
         if not counts.any():
             raise InvalidParameter("No reports", why="nobody told of this coordinate", instead="more reports")

@@ -41,14 +41,11 @@ class Interval:
         """
         ends = exact(low, "low"), exact(high, "high")
         if ends[0] >= ends[1]:
-            raise (
-                InvalidParameter(
-                    f"low={low}, high={high} is invalid", why="low must be less than high", instead=f"low={high}, high={low}"
-                )
-                if ends[0] > ends[1]
-                else InvalidParameter(
-                    f"low={low}, high={high} is invalid", why="the interval has no width", instead="low=0, high=1"
-                )
+            turned = ends[0] > ends[1]
+            raise InvalidParameter(
+                f"low={low}, high={high} is invalid",
+                why="low must be less than high" if turned else "the interval has no width",
+                instead=f"low={high}, high={low}" if turned else "low=0, high=1",
             )
         least, most = map(nearest_float, ends)
         if not _NARROWEST <= most - least <= _WIDEST:

@@ -92,10 +92,7 @@ class LocalLaplace(NumericMechanism):
         True
         """
         sketch = self._sketch(reports)
-        if not 0 <= coordinate < self.dimensions:
-            raise InvalidParameter(
-                "coordinate= is invalid", why=f"there are {self.dimensions}, counted from 0", instead="coordinate=0"
-            )
+        self._check_coordinate(coordinate)
         total, high, low = (int(each) for each in sketch.counts.reshape(3, self.dimensions)[:, coordinate])
         n, noise = sketch.n, self._noise(0.0)
         square = Fraction((high << _LIMB) + low, n) - Fraction(total, n) ** 2

@@ -141,6 +141,12 @@ class NumericMechanism(Protocol):
         unit = self._worst if value is None else float(self.interval.units(self.interval.checked([value]))[0, 0])
         return self.interval.span**2 * self._noise(unit) / check_people(n)
 
+    def _check_coordinate(self, coordinate: int) -> None:
+        if not 0 <= coordinate < self.dimensions:
+            raise InvalidParameter(
+                "coordinate= is invalid", why=f"there are {self.dimensions}, counted from 0", instead="coordinate=0"
+            )
+
     def _sketch(self, reports: Any) -> Sketch:
         sketch = self._own(reports if isinstance(reports, Sketch) else self.aggregate(reports))
         if not sketch.n:

@@ -1,8 +1,8 @@
 """Surveys whose answers nobody can know: composed, answered where the person is, collected with margins.
 
     questions.py, several.py …   what may be asked: yes or no, a choice, several, a scale, a number, a place, a free word
-    composed.py                  a survey: questions, levels, a cap; as JSON with everything that a browser needs
-    choosing.py                  a level for each question, chosen before it is seen; what that comes to, under the cap
+    composed.py                  a survey: questions, levels, a cap; as JSON with everything that a browser needs; which level is
+                                 chosen for each question, before it is seen, and what that comes to
     promise.py                   what is promised, from the integers alone, and in plain words
     reports.py, tokens.py        one person's report, and the invitation that it answers
     tally.py, findings.py, results.py   counts that add up, and what they say; alike.py: whether the levels answer alike

@@ -11,11 +11,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from cloister.errors import InvalidParameter
+from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.local.protocols.coins import check_epsilon
 from cloister.local.survey.channel import Channel
 from cloister.local.survey.channels import channel_of
-from cloister.local.survey.choosing import Chosen, capped, chosen_levels, spent_on
 from cloister.local.survey.promise import Promise, promise_of
 from cloister.local.survey.question import Question
 from cloister.local.survey.questions import question_of
@@ -24,6 +23,8 @@ from cloister.privacy.rational import Exact, exact_positive, text_of
 
 FORMAT = 2
 """Of surveys and of reports to them, as JSON. In format 1 one level held for a whole report."""
+Chosen = str | Mapping[str, str]
+"""The name of one level for all questions, or that of a level for each question's name."""
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _LEAST, _MOST = Fraction(1, 20), Fraction(10)
 _MOST_QUESTIONS = 200
@@ -182,8 +183,13 @@ class Survey:
         >>> survey.chosen({"copied": "open"})["copied"].epsilon
         Fraction(3, 1)
         """
-        found = chosen_levels(self, levels)
-        capped(self, found)
+        found, total = self._chosen(levels), self.spent(levels)
+        if total > self.cap:
+            raise BudgetExceeded(
+                f"ε = {text_of(total)} in all was refused",
+                why=f"this survey lets nobody give more than ε = {text_of(self.cap)}",
+                instead="a more careful level for some of the questions",
+            )
         return found
 
     def spent(self, levels: Chosen) -> Fraction:
@@ -194,7 +200,25 @@ class Survey:
         >>> survey.spent("careful"), survey.spent({"a": "careful", "b": "open"}), [each.name for each in survey.for_all]
         (Fraction(1, 5), Fraction(31, 10), ['careful'])
         """
-        return spent_on(chosen_levels(self, levels))
+        return sum((level.epsilon for level in self._chosen(levels).values()), Fraction(0))
+
+    def _chosen(self, levels: Chosen) -> dict[str, Level]:
+        """In the survey's order. Every question needs one: no answer is an answer like others."""
+        names = [question.name for question in self.questions]
+        if isinstance(levels, str):
+            return dict.fromkeys(names, self.level(levels))
+        if not isinstance(levels, Mapping):
+            raise self._not_chosen("they are neither the name of one level nor one for each question")
+        if set(levels) - set(names):
+            raise self._not_chosen("some are for questions that the survey does not ask")
+        missing = [name for name in names if name not in levels]
+        if missing:
+            raise self._not_chosen(f'"{missing[0]}" has none; it takes one also where it is left unanswered')
+        return {name: self.level(levels[name]) for name in names}
+
+    def _not_chosen(self, why: str) -> InvalidParameter:
+        instead = f'"{self.levels[0].name}", or {{"{self.questions[0].name}": "{self.levels[0].name}", …}}'
+        return InvalidParameter("The levels are invalid", why=why, instead=instead)
 
     @property
     def for_all(self) -> tuple[Level, ...]:

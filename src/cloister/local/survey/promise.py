@@ -112,28 +112,14 @@ def _either(odds: Fraction) -> Fraction:
     return max(odds, 1 / odds)
 
 
-def _response(client: Client) -> Fraction:
-    return _either(Fraction(_heads(client), WORD - _heads(client)))
-
-
-def _direct(client: Client) -> Fraction:
-    return _either(Fraction(_heads(client) * (client["size"] - 1), WORD - _heads(client)))
-
-
-def _hashing(client: Client) -> Fraction:
-    """Direct encoding of a hash whose function is drawn without a look at the answer."""
-    return _direct({"size": client["field"], "heads": client["heads"]})
-
-
-def _subset(client: Client) -> Fraction:
-    inside, picks = _heads(client, "inside"), client["picks"]
-    return _either(Fraction(inside * (client["size"] - picks), (WORD - inside) * picks))
+def _odds(heads: int, part: int, whole: int) -> Fraction:
+    """Of a coin that says whether a report is one of so many of all outcomes, or one of the others; each kind is alike."""
+    return _either(Fraction(heads * (whole - part), (WORD - heads) * part))
 
 
 def _hadamard(client: Client) -> Fraction:
-    heads, tied = _heads(client), client["order"] // 2
     columns = -(-client["size"] // (client["order"] - 1)) * client["order"]
-    return _either(Fraction(heads * (columns - tied), (WORD - heads) * tied))
+    return _odds(_heads(client), client["order"] // 2, columns)
 
 
 def _unary(client: Client) -> Fraction:
@@ -141,26 +127,21 @@ def _unary(client: Client) -> Fraction:
     return _either(Fraction(stay, rise) * Fraction(WORD - rise, WORD - stay))
 
 
-def _ticks(client: Client) -> Fraction:
-    return odds_of_ticks(client["size"], client["most"], _heads(client, "stay"), _heads(client, "rise"))
-
-
 def _window(client: Client) -> Fraction:
     _one_dimension(client)
-    heads, width = _heads(client), client["width"]
-    return _either(Fraction(heads * (client["outputs"] - width), (WORD - heads) * width))
+    return _odds(_heads(client), client["width"], client["outputs"])
 
 
 def _sign(client: Client) -> Fraction:
     _one_dimension(client)
-    return _response(client)
+    return _odds(_heads(client), 1, 2)
 
 
 def _hybrid(client: Client) -> Fraction:
     """The choice between the two is no part of the truth, so the odds are those of the worse one that is ever chosen."""
     _one_dimension(client)
     choice = _heads(client, "choice")
-    told = [_either(Fraction(_heads(client, "sign"), WORD - _heads(client, "sign")))] if choice < WORD else []
+    told = [_odds(_heads(client, "sign"), 1, 2)] if choice < WORD else []
     return max(told + ([_window(client)] if choice else []))
 
 
@@ -169,27 +150,20 @@ def _one_dimension(client: Client) -> None:
         raise InvalidParameter("The promise was not worked out", why="it has several dimensions", instead="one number a question")
 
 
-def _number(client: Client) -> Fraction:
-    """A number and whether there is one: two reports, whose odds multiply."""
-    return odds_of(client["value"]) * odds_of(client["answered"])
-
-
-def _heavy(client: Client) -> Fraction:
-    """Local hashing of a place; which prefix is reported is drawn without a look at the word."""
-    return odds_of(client["hashing"])
-
-
 _ODDS: dict[str, Callable[[Client], Fraction]] = {
-    "response": _response,
-    "direct": _direct,
+    "response": lambda client: _odds(_heads(client), 1, 2),
+    "direct": lambda client: _odds(_heads(client), 1, client["size"]),
     "unary": _unary,
-    "subset": _subset,
+    "subset": lambda client: _odds(_heads(client, "inside"), client["picks"], client["size"]),
     "hadamard": _hadamard,
-    "hashing": _hashing,
-    "ticks": _ticks,
+    # direct encoding of a hash whose function is drawn without a look at the answer
+    "hashing": lambda client: _odds(_heads(client), 1, client["field"]),
+    "ticks": lambda client: odds_of_ticks(client["size"], client["most"], _heads(client, "stay"), _heads(client, "rise")),
     "window": _window,
     "sign": _sign,
     "hybrid": _hybrid,
-    "number": _number,
-    "heavy": _heavy,
+    # a number and whether there is one: two reports, whose odds multiply
+    "number": lambda client: odds_of(client["value"]) * odds_of(client["answered"]),
+    # local hashing of a place; which prefix is reported is drawn without a look at the word
+    "heavy": lambda client: odds_of(client["hashing"]),
 }

@@ -61,11 +61,9 @@ class Question(ABC):
         """Why the question can't be asked."""
         return InvalidParameter(f'The question "{self.name}" is invalid', why=why, instead=instead)
 
-    def no_such(self, instead: str) -> InvalidParameter:
+    def no_such(self, instead: str, why: str = "it is not among the answers that there are") -> InvalidParameter:
         """The refusal of an answer that there is not; it does not repeat it."""
-        return InvalidParameter(
-            f'The answer to "{self.name}" is invalid', why="it is not among the answers that there are", instead=instead
-        )
+        return InvalidParameter(f'The answer to "{self.name}" is invalid', why=why, instead=instead)
 
     def unanswered(self) -> InvalidParameter:
         """The refusal of no answer."""

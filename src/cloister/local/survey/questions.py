@@ -161,22 +161,14 @@ class Number(Question):
         if isinstance(answer, bool) or not isinstance(answer, int | float | Fraction):
             raise self.no_such(f"a number from {self.low} to {self.high}, or None")
         if answer != answer:
-            raise InvalidParameter(
-                f'The answer to "{self.name}" is invalid',
-                why="NaN is not a number",
-                instead=f"a number from {self.low}, or None",
-            )
+            raise self.no_such(f"a number from {self.low}, or None", why="NaN is not a number")
         low, high = float(Fraction(self.low)), float(Fraction(self.high))
         try:  # doubles, as in the browser: 0.1 is within "0.1"
             said = float(answer)
         except OverflowError:
             said = math.inf
         if not low <= said <= high:
-            raise InvalidParameter(
-                f'The answer to "{self.name}" is invalid',
-                why="it is outside the bounds",
-                instead=f"a number from {self.low} to {self.high}, or None",
-            )
+            raise self.no_such(f"a number from {self.low} to {self.high}, or None", why="it is outside the bounds")
         return said
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloister.errors import InvalidParameter
-from cloister.local.survey.choosing import Chosen, spent_on
-from cloister.local.survey.composed import FORMAT, Level, Survey
+from cloister.local.survey.composed import FORMAT, Chosen, Level, Survey
 from cloister.local.survey.tokens import hash_of, new_token
 from cloister.noise import Random
 from cloister.noise.mechanism import source
@@ -172,7 +171,7 @@ def read_report(survey: Survey, said: Any) -> tuple[Report, dict[str, Any]] | st
     levels = _levels_of(survey, said["levels"])
     if levels is None:
         return "of an unknown level"
-    if spent_on(levels) > survey.cap:
+    if sum(level.epsilon for level in levels.values()) > survey.cap:
         return "over the cap"
     rows = {}
     for question in survey.questions:

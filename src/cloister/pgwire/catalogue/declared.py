@@ -32,19 +32,6 @@ CLASSES = {
     "pg_namespace": 2615,
     "pg_extension": 3079,
 }
-FORMATS = {
-    "bool": "boolean",
-    "bpchar": "character",
-    "char": '"char"',
-    "float4": "real",
-    "float8": "double precision",
-    "int2": "smallint",
-    "int4": "integer",
-    "int8": "bigint",
-    "timestamp": "timestamp without time zone",
-    "timestamptz": "timestamp with time zone",
-    "varchar": "character varying",
-}
 _SOURCE_KINDS = {"integer": "int8", "huge": "numeric", "float": "float8", "decimal": "numeric", "boolean": "bool"}
 _SOURCE_DATES = {"date": "date", "days": "date", "timestamp": "timestamp", "timestamptz": "timestamptz"}
 

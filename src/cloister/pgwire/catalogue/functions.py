@@ -6,6 +6,8 @@ that say about what does not exist here (indexes, rules, sizes) give NULL or not
 
 from __future__ import annotations
 
+import re
+
 from cloister.pgwire.words import quoted_text
 
 PREFIX = "pg__"
@@ -93,23 +95,7 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
     "to_regrole": ("(n) AS (SELECT oid FROM pg.pg_roles WHERE rolname = n)",),
 }
 
-_READS = {
-    "col_description": ("pg_description",),
-    "obj_description": ("pg_description",),
-    "current_setting": ("pg_settings",),
-    "format_type": ("formats",),
-    "pg_get_userbyid": ("pg_roles",),
-    "regclass_name": ("names",),
-    "regproc_name": ("pg_proc",),
-    "regtype_name": ("formats",),
-    "regnamespace_name": ("pg_namespace",),
-    "regrole_name": ("pg_roles",),
-    "to_regclass": ("names",),
-    "to_regtype": ("formats",),
-    "to_regnamespace": ("pg_namespace",),
-    "to_regrole": ("pg_roles",),
-}
-
+_READ = re.compile(r"FROM pg\.(\w+)")
 TABLES = frozenset(["unnest", "generate_series", "generate_subscripts"])
 _NAMES = """
 current_date current_timestamp json_object localtimestamp
@@ -150,7 +136,7 @@ def reads(name: str) -> tuple[str, ...]:
     >>> reads("pg_get_userbyid"), reads("pg_get_expr")
     (('pg_roles',), ())
     """
-    return _READS.get(name, ())
+    return tuple(dict.fromkeys(_READ.findall(" ".join(MACROS[name]))))
 
 
 def constants(*, user: str, database: str, version: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -131,11 +132,18 @@ def _columns(query: exp.Query, known: Mapping[str, int]) -> int:
     return wide
 
 
-def _parsed(text: str) -> exp.Expression:
+def trees_of(text: str) -> list[exp.Expression | None]:
+    """The statements of a text as trees. WITH ORDINALITY is no WITH."""
     with unheard():
         tokens = sqlglot.tokenize(text, read="postgres")
-        check_words([token for place, token in enumerate(tokens) if not _ordinality(tokens, place)])
-        found = sqlglot.parse(text, read="postgres")
+        said = [*(token.text.upper() for token in tokens), ""]
+        pairs = zip(tokens, pairwise(said), strict=True)
+        check_words([token for token, pair in pairs if pair != ("WITH", "ORDINALITY")])
+        return list(sqlglot.parse(text, read="postgres"))
+
+
+def _parsed(text: str) -> exp.Expression:
+    found = trees_of(text)
     if len(found) != 1 or not isinstance(found[0], exp.Query):
         raise _unreadable()
     return found[0]
@@ -144,12 +152,6 @@ def _parsed(text: str) -> exp.Expression:
 def _unreadable() -> Refused:
     instead = "SELECT relname FROM pg_catalog.pg_class"
     return Refused("The catalogue query is invalid", why="it cannot be read", instead=instead, code="42601")
-
-
-def _ordinality(tokens: Sequence[sqlglot.Token], place: int) -> bool:
-    """WITH ORDINALITY is no WITH."""
-    near = tokens[place : place + 2]
-    return len(near) == 2 and near[0].text.upper() == "WITH" and near[1].text.upper() == "ORDINALITY"
 
 
 class _Change:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from cloister.pgwire.catalogue.declared import CLASSES, FORMATS, NAMESPACES, PROCEDURES, Facts, about, columns_of
+from cloister.pgwire.catalogue.declared import CLASSES, NAMESPACES, PROCEDURES, Facts, about, columns_of
 from cloister.pgwire.catalogue.relations import PG
-from cloister.pgwire.types import TYPES
+from cloister.pgwire.types import FORMATS, TYPES
 
 Row = Mapping[str, Any]
 
@@ -217,26 +217,6 @@ _ROWS: dict[str, Callable[[Facts], Iterator[Row]]] = {
     "pg_user": _users,
 }
 _INFORMATION_ROWS = {"schemata": _schemata, "tables": _tables, "columns": _columns}
-
-
-def pg_rows(name: str, facts: Facts) -> list[Row]:
-    """The rows of a table of pg_catalog.
-
-    >>> [row["nspname"] for row in pg_rows("pg_namespace", Facts(tables={}, user="ada", database="hub"))]
-    ['pg_catalog', 'public', 'information_schema']
-    """
-    return list(_ROWS[name](facts)) if name in _ROWS else []
-
-
-def information_rows(name: str, facts: Facts) -> list[Row]:
-    """The rows of a view of information_schema.
-
-    >>> information_rows("tables", Facts(tables={}, user="ada", database="hub"))
-    []
-    """
-    return list(_INFORMATION_ROWS[name](facts)) if name in _INFORMATION_ROWS else []
-
-
 _HELP = (
     (
         "ask",
@@ -262,11 +242,28 @@ _HELP = (
 )
 
 
-def own_rows(name: str, _: Facts) -> list[Row]:
-    """The rows of a table of the schema `cloister`: what to type, for whoever looks from a PostgreSQL client.
+"""What to type, for whoever looks from a PostgreSQL client."""
 
-    >>> helped = own_rows("help", Facts(tables={}, user="ada", database="hub"))
-    >>> [row["example"] for row in helped if row["topic"] == "cloister.margins"]
+
+def _help(_: Facts) -> Iterator[Row]:
+    return (dict(zip(("topic", "what", "example"), row, strict=True)) for row in _HELP)
+
+
+_HOMES: Mapping[str, Mapping[str, Callable[[Facts], Iterator[Row]]]] = {
+    "pg": _ROWS,
+    "info": _INFORMATION_ROWS,
+    "own": {"help": _help},
+}
+
+
+def rows_of(home: str, name: str, facts: Facts) -> list[Row]:
+    """The rows of a table of pg_catalog (`pg`), of information_schema (`info`), or of the schema `cloister` (`own`).
+
+    >>> facts = Facts(tables={}, user="ada", database="hub")
+    >>> [row["nspname"] for row in rows_of("pg", "pg_namespace", facts)], rows_of("info", "tables", facts)
+    (['pg_catalog', 'public', 'information_schema'], [])
+    >>> [row["example"] for row in rows_of("own", "help", facts) if row["topic"] == "cloister.margins"]
     ['SET cloister.margins = on']
     """
-    return [dict(zip(("topic", "what", "example"), row, strict=True)) for row in _HELP]
+    made = _HOMES[home].get(name)
+    return [] if made is None else list(made(facts))

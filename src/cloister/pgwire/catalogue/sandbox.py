@@ -13,14 +13,14 @@ from typing import Any
 
 import duckdb
 
-from cloister.pgwire.catalogue.declared import FORMATS, Facts
+from cloister.pgwire.catalogue.declared import Facts
 from cloister.pgwire.catalogue.functions import constants, made
 from cloister.pgwire.catalogue.relations import HOMES, create
 from cloister.pgwire.catalogue.rewriting import Rewritten, rewritten
-from cloister.pgwire.catalogue.rows import information_rows, own_rows, pg_rows
+from cloister.pgwire.catalogue.rows import rows_of
 from cloister.pgwire.failures import Refused
 from cloister.pgwire.results import Column, Result, weight
-from cloister.pgwire.types import TYPES
+from cloister.pgwire.types import FORMATS, TYPES
 from cloister.tables.engines.connection import locked
 
 _MOST_ROWS, _LARGEST, _PIECE = 100_000, 32_000_000, 200
@@ -143,8 +143,7 @@ class Catalogue:
                 for oid, kind, format_ in kinds
             ]
         columns = tuple(HOMES[home][name])
-        rows = {"pg": pg_rows, "info": information_rows, "own": own_rows}[home](name, self._facts)
-        return columns, [tuple(row.get(column) for column in columns) for row in rows]
+        return columns, [tuple(row.get(column) for column in columns) for row in rows_of(home, name, self._facts)]
 
     def _described(self, sql: str, names: tuple[str, ...] | None) -> tuple[Column, ...]:
         try:
