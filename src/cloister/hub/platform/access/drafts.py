@@ -9,21 +9,19 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.decisions.policy import GrantFacts, Object, actions, check_amount
 from cloister.hub.decisions.policy.methods import check_methods
 from cloister.hub.decisions.policy.shares import PUBLISH
 from cloister.hub.decisions.policy.strict import guarantee_text, load, mapping
+from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.web.forms import Form
 from cloister.hub.web.languages import N_, NC_
+from cloister.privacy import Guarantee
 from cloister.session.questions.spend import spend_of
-
-if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
-    from cloister.hub.web.forms import Form
-    from cloister.privacy import Guarantee
 
 _AREAS = {
     "data-set": ("dataset", "question", "learn", "anonymize", "synthesise", "compress", "release", "budget", "algorithm.run")

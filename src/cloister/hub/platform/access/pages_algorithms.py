@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.policy.actions import ALGORITHM_PROVIDER
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access.algorithms import (
     algorithms_of,
     count_runs,
@@ -32,12 +33,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 
 def add(routes: Pages) -> None:

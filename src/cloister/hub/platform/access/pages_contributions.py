@@ -6,25 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import readable
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Object, Policy, actions
 from cloister.hub.decisions.policy.actions import READS
 from cloister.hub.generation import bump
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access.days import last_day
 from cloister.hub.platform.access.drafts import listed
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name, done
 from cloister.hub.platform.access.rules import DATA_ACTIONS
+from cloister.hub.platform.access.sentences import Gettext
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import unreadable_views
 from cloister.hub.platform.trail import gave, of_data_set, write
@@ -34,17 +36,9 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import parts_of, policies_in_row
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.platform.access.sentences import Gettext
-    from cloister.hub.web.forms import Form
 
 _READS = (*READS, "release.download")
 _Before = Annotated[int | None, Query(ge=1)]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access.parts import done
 from cloister.hub.platform.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
 from cloister.hub.platform.access.typed import Typed
@@ -21,10 +21,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _WRITERS = ("steward", "administrator")
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from fastapi import Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import project_object
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import projects
 from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
 from cloister.hub.platform.access.granting import own_data_set
@@ -24,14 +26,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _ELSEWHERE = ("dataset.see", "dataset.describe", "algorithm.run", "dataset.version")
 """What is granted on the page of grants, with all that belongs to it."""

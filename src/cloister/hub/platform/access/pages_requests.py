@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Query, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import projects, requests
 from cloister.hub.platform.access.days import last_day
 from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
@@ -22,21 +24,13 @@ from cloister.hub.platform.access.parts import SEEN, done
 from cloister.hub.platform.access.requests import say, thread
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import request_views
+from cloister.hub.records.access import AccessRequest
 from cloister.hub.service import Card
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.access import AccessRequest
 
 _Text = Annotated[str, Query(max_length=63, pattern=SEEN)]
 _WANTED = ("dataset.see", "dataset.describe")

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, PlainSerializer
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cloister.hub.database import Database, damaged_rows, sqlite_address
 from cloister.hub.decisions.callers import caller_for
@@ -36,6 +37,7 @@ from cloister.hub.decisions.policy import (
 )
 from cloister.hub.decisions.policy.actions import ANYBODY
 from cloister.hub.description import read_of
+from cloister.hub.hub import Hub
 from cloister.hub.platform.access.drafts import grantable
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.requests import state_of
@@ -43,14 +45,8 @@ from cloister.hub.platform.access.sentences import GrantSentence, grant_lines, m
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.policies import Unreadable, grant_in_row, rule_in_row, wanted_in_row
+from cloister.hub.settings import Settings
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.hub import Hub
-    from cloister.hub.settings import Settings
-
 
 Gettext = Callable[[str], str]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.accounts import Person
+from cloister.hub.hub import Hub
+from cloister.hub.records.accounts import Person
 
 
 def log_event(

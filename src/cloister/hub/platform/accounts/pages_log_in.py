@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse
@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.accounts import links, second_factor, sessions, sign_on
 from cloister.hub.platform.accounts.audit import log_event
 from cloister.hub.platform.accounts.log_in import enter_by_link, enter_by_password, pass_second_factor
@@ -20,9 +20,6 @@ from cloister.hub.web.flashes import flash
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
 
 
 def add(routes: Pages) -> None:

@@ -12,19 +12,16 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
 
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.problems import TooMany
 from cloister.hub.records.accounts import Attempts
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.hub import Hub
 
 KNOWN = "cloister_known"
 """The cookie of a browser that has signed in before: it identifies nobody, and is used here alone."""

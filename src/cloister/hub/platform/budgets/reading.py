@@ -11,29 +11,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import Object, Policy, closing_policy
 from cloister.hub.description import Told
+from cloister.hub.hub import Hub
 from cloister.hub.platform.budgets.granted import GrantedOut
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.catalogue import Population
+from cloister.ledger import Charge
 from cloister.ledger.measure import decode
+from cloister.privacy import Guarantee
 from cloister.session.questions.spend import Spend, amount_of, less, measure_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.ledger import Charge
-    from cloister.privacy import Guarantee
 
 _PART = "budget events"
 _MAKING = threading.Lock()

@@ -6,15 +6,18 @@ Deleting destroys keys first. Once that is committed nobody can read the rows ag
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Select, select
 from sqlalchemy import delete as delete_rows
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, STEWARD
 from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.joint import SITES, check_sites, joined_in
 from cloister.hub.platform.catalogue.live import live_of
@@ -30,13 +33,7 @@ from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import is_readable, labels_in, parts_of, policies_in_row, retention_of
 from cloister.hub.storage import StoredTable
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.tables import PreparationReport
+from cloister.tables import PreparationReport
 
 
 def describe(

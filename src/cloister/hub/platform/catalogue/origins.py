@@ -12,22 +12,17 @@ knows as the first window's, so that nobody else registers it as theirs.
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.windows import apart, populations_ever
 from cloister.hub.platform.trail import raise_alert
-from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
+from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.session.state.lineage import SharedRows, identity_digest, marks_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import Arrival
 
 _SECRET = "origin of rows"  # noqa: S105  (the name of a secret)
 

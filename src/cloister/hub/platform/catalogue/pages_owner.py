@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Path, Request
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import UnreadableView, unreadable_views
 from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.filling import declared_by, filled
@@ -33,12 +34,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _NOT_TYPED = ("prohibitions", "forbidden", "sources")
 """Parts of a policy that the form does not show, and that it therefore leaves as they are."""

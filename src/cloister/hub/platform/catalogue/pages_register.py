@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
 from cloister.hub.guidance import guidance, usual
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.arrivals import arrival_of, columns_of, connected, discard, look
 from cloister.hub.platform.catalogue.cleaning import cells_typed
@@ -34,10 +34,6 @@ from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.tables.declaring.draft import declaration_text, of_declaration
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _ROWS = 10
 _LARGEST_CODEBOOK = 2**26

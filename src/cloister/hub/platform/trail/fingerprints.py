@@ -10,22 +10,17 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 
 from cloister.query.forms import form_of, stand_ins
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlglot import exp
-
 
 Closeness = Literal["same", "narrow", "one conjunct", "far"]
 _LONGEST = 20_000
