@@ -28,6 +28,7 @@ from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name, done
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import grant_views
+from cloister.hub.platform.trail import titles
 from cloister.hub.problems import Missing
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -126,8 +127,6 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
         ran = count_runs(db, row) if own else 0
         versions = [each for each in versions_of(db, row.package or row.name) if own and each.id != row.id]
         names = names_in(db, people=[row.provider])
-    from cloister.hub.platform.trail import titles
-
     return {
         "row": row,
         "runs": runs,

@@ -29,7 +29,7 @@ from cloister.hub.platform.access.rules import DATA_ACTIONS
 from cloister.hub.platform.access.sentences import Gettext
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import unreadable_views
-from cloister.hub.platform.trail import gave, of_data_set, write
+from cloister.hub.platform.trail import gave, of_data_set, titles, write
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
@@ -82,8 +82,6 @@ def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[st
         found, unread = policies_in_row(row)
         own = [each for each in unread if each.place == "contribution"]
         unreadable = unreadable_views(db, replace(facts_of(hub, db), unreadable=tuple(own)), _)
-    from cloister.hub.platform.trail import titles
-
     kept = {} if own else found.given.to_dict()
     lists = {key: ", ".join(kept.get(key, [])) for key in ("purposes", "consent", "labels")}
     known, never = actions(), kept.get("prohibitions", [])

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.hub import Hub
+from cloister.hub.platform.budgets.granted import shares_of_project
 from cloister.hub.platform.budgets.guidance import USUAL, Advice, advice, odds
 from cloister.hub.platform.budgets.reading import sees_budget
 from cloister.hub.records.access import Project
@@ -46,8 +47,6 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 
 
 def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
-    from cloister.hub.platform.budgets.granted import shares_of_project
-
     return {"shares": shares_of_project(hub, db, row)}
 
 

@@ -17,6 +17,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import reading
+from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.platform.catalogue.typed import beginning, declared_places, places_typed
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.storage import STATISTICS, HeaderColumn, is_chinese, read_labels
@@ -145,8 +146,6 @@ def from_file(
     """What a codebook in a file fills in; that of a statistics package is read in a process of its own."""
     kind = name.lower().rpartition(".")[2]
     if kind in STATISTICS:
-        from cloister.hub.platform.catalogue.sources import table_store_of
-
         text = read_labels(content, kind, table_store_of(hub).limits)
     else:
         letters = "gb18030" if is_chinese(content) else "cp1252"

@@ -25,6 +25,7 @@ from cloister.hub.platform.catalogue.shared import others_of
 from cloister.hub.platform.catalogue.typed import KINDS, WideFormDep, declaration_typed, keep, policy_typed, typed_of
 from cloister.hub.platform.catalogue.versions import opened_again, redeclare, was_charged
 from cloister.hub.platform.catalogue.windows import column_of, next_window, windows_of
+from cloister.hub.platform.trail import attempts, titles
 from cloister.hub.problems import Conflict, Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of
@@ -165,8 +166,6 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
             "shared": shared,
             "shared_names": [each.name for each in shared or () if each.owner == caller.id],
         }
-    from cloister.hub.platform.trail import attempts, titles
-
     broken = live.closed_for.get(name) if row.state == "open" else None
     values |= {
         "problem": problem,

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session as Db
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
-from cloister.hub.platform.trail import raise_alert, write
+from cloister.hub.platform.trail import DATA_SET, key_of, raise_alert, sealed, write
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import AuditAbout, AuditLine
 
@@ -57,8 +57,6 @@ def close_shared(hub: Hub, shared: Mapping[str, frozenset[str]]) -> list[str]:
 def others_of(db: Db, row: DataSet) -> list[DataSet] | None:
     """Of a data set that was closed because its rows are in others too, and was not opened since: these others that are not
     deleted. None of any other."""
-    from cloister.hub.platform.trail import DATA_SET, key_of, sealed
-
     if row.state != "closed":
         return None
     about = select(AuditAbout.number).where(AuditAbout.object == key_of(DATA_SET, row.id))

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.platform.jobs.queue import Superseded, caller_of_job, came_of, cancel, submit
+from cloister.hub.platform.jobs.queue import Superseded, caller_of_job, came_of, cancel, open_jobs, submit
 from cloister.hub.platform.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
 from cloister.hub.service import Card, Link, Service, routes_in
 
@@ -35,8 +35,6 @@ __all__ = [
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
-    from cloister.hub.platform.jobs.queue import open_jobs
-
     jobs = open_jobs(db, caller)
     return [Card(template="jobs/card.html", values={"jobs": jobs}, order=30)] if jobs else []
 

@@ -17,7 +17,8 @@ from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import Any, Literal
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 from sqlglot.generator import Generator
 
 from cloister.query.forms import form_of, stand_ins
@@ -85,9 +86,6 @@ class Fingerprint:
 def fingerprint(sql: str, dialect: str | None = None, *, tree: exp.Expression | None = None) -> Fingerprint | None:
     """The shape of a question; None for what cannot be read as one SELECT. `tree` is the text as it was parsed before, a copy of
     which nothing else is made."""
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
-
     if len(sql) > _LONGEST:
         return None
     try:
@@ -241,8 +239,6 @@ def _one_step(here: str, there: str) -> bool:
 
 def _condition(node: exp.Expression, wording: Wording) -> Condition:
     """A conjunct in its normal form: the column on the left, `<>` and NOT IN as NOT, constants in one writing."""
-    from sqlglot import exp
-
     while isinstance(node, exp.Paren):
         node = node.this
     turned = {exp.LT: exp.GT, exp.GT: exp.LT, exp.LTE: exp.GTE, exp.GTE: exp.LTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ}
