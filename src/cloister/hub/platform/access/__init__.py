@@ -26,11 +26,11 @@ from cloister.hub.platform.access.algorithms import (
     under,
 )
 from cloister.hub.platform.access.days import days_in
+from cloister.hub.platform.access.drafts import Typed
 from cloister.hub.platform.access.granting import grant, revoke
 from cloister.hub.platform.access.names import Names, names_in
 from cloister.hub.platform.access.requests import say, spoken, thread
 from cloister.hub.platform.access.sentences import members_text
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import UnreadableView, damaged_views, unreadable_views
 from cloister.hub.service import Card, Guide, Link, Service, routes_in
 

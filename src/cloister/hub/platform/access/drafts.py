@@ -58,6 +58,24 @@ PURPOSES = (
     *(NC_("purpose", "quality assurance"), NC_("purpose", "planning"), NC_("purpose", "method development")),
 )
 """Purposes that most owners know. They are stored in English, as they are compared; owners add their own."""
+_TICKED = ("actions", "columns", "days", "methods", "prohibitions", "purposes")
+"""Fields of forms that are boxes of which several can be ticked."""
+
+
+class Typed(dict[str, Any]):
+    """What was typed into a form, by the names of its fields; one that was not there is empty, so that templates may ask for any.
+
+    >>> Typed({"role": "reader"})["people"]
+    ''
+    """
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+    @classmethod
+    def of(cls, form: Form) -> Typed:
+        """The fields of a form, boxes to tick as lists."""
+        return cls({name: form.all(name) if name in _TICKED else form[name] for name in form})
 
 
 def grantable(kind: str) -> list[tuple[str, str]]:

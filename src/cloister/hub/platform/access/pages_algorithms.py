@@ -22,11 +22,10 @@ from cloister.hub.platform.access.algorithms import (
     versions_of,
     withdraw_algorithm,
 )
-from cloister.hub.platform.access.drafts import draft_of, grantable
+from cloister.hub.platform.access.drafts import Typed, draft_of, grantable
 from cloister.hub.platform.access.granting import grant_in, grants_on, own_algorithm, revoke_in, seen_algorithm
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name, done
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import grant_views
 from cloister.hub.platform.trail import titles
 from cloister.hub.problems import Missing

@@ -22,12 +22,11 @@ from cloister.hub.decisions.policy.actions import READS
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access.days import last_day
-from cloister.hub.platform.access.drafts import listed
+from cloister.hub.platform.access.drafts import Typed, listed
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name, done
 from cloister.hub.platform.access.rules import DATA_ACTIONS
 from cloister.hub.platform.access.sentences import Gettext
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import unreadable_views
 from cloister.hub.platform.trail import gave, of_data_set, titles, write
 from cloister.hub.problems import Missing

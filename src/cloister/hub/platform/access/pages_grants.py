@@ -16,12 +16,11 @@ from cloister.hub.decisions.policy.facts import DAYS
 from cloister.hub.decisions.policy.methods import titled
 from cloister.hub.guard import check_action
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.platform.access.drafts import PRESETS, bundles_for, draft_of, grantable, with_purposes
+from cloister.hub.platform.access.drafts import PRESETS, Typed, bundles_for, draft_of, grantable, with_purposes
 from cloister.hub.platform.access.granting import grant_in, grants_on, own_data_set, revoke_in
 from cloister.hub.platform.access.names import person_called
 from cloister.hub.platform.access.parts import SEEN, Name, done
 from cloister.hub.platform.access.requests import to_decide
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import conflict_views, grant_views, preview, request_views, unreadable_views
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet

@@ -16,13 +16,12 @@ from cloister.hub.decisions.policy.methods import titled
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import projects, requests
 from cloister.hub.platform.access.days import last_day
-from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
+from cloister.hub.platform.access.drafts import Typed, draft_of, grantable, rules_in, with_purposes
 from cloister.hub.platform.access.granting import seen_data_set
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.pages_grants import budget_of
 from cloister.hub.platform.access.parts import SEEN, done
 from cloister.hub.platform.access.requests import say, thread
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import request_views
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.service import Card
