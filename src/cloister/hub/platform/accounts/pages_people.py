@@ -15,8 +15,8 @@ from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, OFFERED_ROLES, STEWARD
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.accounts import links, people, second_factor, sessions
-from cloister.hub.platform.accounts.audit import log_event
 from cloister.hub.platform.accounts.pages_common import again
+from cloister.hub.platform.accounts.people import log_event
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import names_of, person_by_id
 from cloister.hub.web.flashes import go

@@ -13,9 +13,9 @@ from cloister.hub.caller import Caller, CallerDep, PersonDep
 from cloister.hub.decisions.callers import must_have_second_factor
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.accounts import second_factor, sessions, totp
-from cloister.hub.platform.accounts.audit import as_person, log_event
 from cloister.hub.platform.accounts.log_in import prove_code
 from cloister.hub.platform.accounts.pages_common import again, back_to, onward
+from cloister.hub.platform.accounts.people import as_person, log_event
 from cloister.hub.records.accounts import Person
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep

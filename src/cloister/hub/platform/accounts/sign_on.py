@@ -21,12 +21,11 @@ from cloister.hub.decisions.policy.actions import OFFERED_ROLES
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.platform.accounts import sessions
-from cloister.hub.platform.accounts.audit import as_person, log_event
 from cloister.hub.platform.accounts.links import still_good
 from cloister.hub.platform.accounts.log_in import Entered
 from cloister.hub.platform.accounts.oidc import Identity, Provider
 from cloister.hub.platform.accounts.parts import parts_of
-from cloister.hub.platform.accounts.people import add_person
+from cloister.hub.platform.accounts.people import add_person, as_person, log_event
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
 from cloister.hub.records.people import folded, person_of_address

@@ -19,8 +19,7 @@ from cloister.hub.decisions.callers import TOKEN_PREFIX, caller_again
 from cloister.hub.decisions.policy.actions import ANYBODY, NOBODY, Action, actions
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id, new_secret
-from cloister.hub.platform.accounts.audit import log_event
-from cloister.hub.platform.accounts.people import clean
+from cloister.hub.platform.accounts.people import clean, log_event
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import ApiToken, Person, WebSession
 from cloister.hub.web.languages import N_
