@@ -143,14 +143,14 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
     with hub.database.reading() as db:
         row, data_set = requests.request_for(hub, db, caller, number)
         said = thread(db, row.id)
-        rules = row.wanted
+        rules, share = row.wanted, row.wanted.get("share") or {}
         first = {
             "role": "",
             "actions": rules.get("actions", []),
             "columns": rules.get("columns", []),
             "methods": rules.get("methods", []),
             "purposes": list(rules.get("purposes", [])),
-            "share": _first_of(rules.get("share")),
+            "share": share.get("epsilon", share.get("rho", "")),
             "until": last_day(rules.get("until", ""), hub.settings.zone),
             "rows": "",
         }
@@ -176,10 +176,6 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
 def _not_in_the_form(row: AccessRequest) -> dict[str, Any]:
     """What was asked for that the form of a grant has no field for. The owner reads it on the page, so it holds."""
     return {name: row.wanted[name] for name in _LIMITS if name in row.wanted}
-
-
-def _first_of(share: dict[str, str] | None) -> str:
-    return "" if share is None else share.get("epsilon", share.get("rho", ""))
 
 
 def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:

@@ -225,12 +225,9 @@ def _given(db: Session, row: Project, data_set: DataSet) -> list[Grant]:
 def _sees(hub: Hub, db: Session, caller: Caller, row: Project) -> bool:
     if row.closed is not None and (row.lead == caller.id or row.id in caller.projects):
         return True
-    return allowed(hub, db, caller, "project.see", project_object(row, _owners(db, row))).allowed
-
-
-def _owners(db: Session, row: Project) -> frozenset[str]:
     wanted = select(DataSet.owner).join(ProjectDataSet, ProjectDataSet.data_set == DataSet.id)
-    return frozenset(db.scalars(wanted.where(ProjectDataSet.project == row.id, DataSet.state != "deleted")))
+    owners = frozenset(db.scalars(wanted.where(ProjectDataSet.project == row.id, DataSet.state != "deleted")))
+    return allowed(hub, db, caller, "project.see", project_object(row, owners)).allowed
 
 
 def _told(hub: Hub, db: Session, caller: Caller, action: str, row: Project, **details: Any) -> None:

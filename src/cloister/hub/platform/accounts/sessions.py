@@ -79,17 +79,13 @@ def _of_session(hub: Hub, session: str, address: str) -> Caller:
         stands = standing(db, person.id)
     assert stands is not None
     if now - row.used >= USED_EACH:
-        _touch(hub, session, now)
+        with hub.database.begin() as db:
+            db.execute(update(WebSession).where(WebSession.digest == session, WebSession.used < now).values(used=now))
     caller = caller_from(stands, via="session", address=address, second_factor=row.second_factor, session=session)
     needed = person.totp is not None or must_have_second_factor(hub.settings, caller.roles)
     if needed and not row.second_factor:
         return Caller(session=session, address=address, locale=person.locale)  # half: nobody, but its forms are known
     return caller
-
-
-def _touch(hub: Hub, session: str, now: datetime) -> None:
-    with hub.database.begin() as db:
-        db.execute(update(WebSession).where(WebSession.digest == session, WebSession.used < now).values(used=now))
 
 
 def give_cookie(response: Response, hub: Hub, secret: str) -> None:

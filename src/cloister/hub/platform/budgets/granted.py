@@ -125,11 +125,5 @@ def _purses(facts: GrantFacts, names: Names, caller: Caller | None, _: Callable[
         yield from sorted((each, True) for each in addresses if caller is None or each == caller.email)
     elif caller is None:
         yield members_text(members, names, _), False
-    elif _among(facts, caller):
-        yield caller.email, True
-
-
-def _among(facts: GrantFacts, caller: Caller) -> bool:
-    """Whether a grant that names nobody may be somebody's: what it asks of them besides is looked at when they act."""
-    institutions = facts.members.institutions
-    return institutions is None or caller.institution in institutions
+    elif members.institutions is None or caller.institution in members.institutions:
+        yield caller.email, True  # what it asks of them besides is looked at when they act

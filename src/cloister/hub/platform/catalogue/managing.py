@@ -110,14 +110,9 @@ def _check_labels(hub: Hub, db: Db, caller: Caller, row: DataSet, policy: Mappin
             )
 
 
-def is_listed(db: Db, row: DataSet) -> bool:
-    """Whether everybody finds it in the catalogue."""
-    return _listing(db, row) is not None
-
-
 def list_to_everybody(hub: Hub, db: Db, caller: Caller, row: DataSet, *, listed: bool) -> None:
     """Put it into everybody's catalogue, or take it out."""
-    found = _listing(db, row)
+    found = listing_of(db, row)
     if listed == (found is not None):
         return
     if found is None:
@@ -289,7 +284,8 @@ def _keyed(file: str) -> Select[str]:
     return select(DataSetVersion.id).where(DataSetVersion.file == file, DataSetVersion.destroyed.is_(None))
 
 
-def _listing(db: Db, row: DataSet) -> Grant | None:
+def listing_of(db: Db, row: DataSet) -> Grant | None:
+    """The grant by which everybody finds it in the catalogue."""
     wanted = select(Grant).where(Grant.object == row.id, Grant.role == LISTED, Grant.revoked.is_(None))
     return next((each for each in db.scalars(wanted) if each.attributes == {"anybody": True}), None)
 

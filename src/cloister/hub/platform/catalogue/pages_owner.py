@@ -155,7 +155,7 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
         values: dict[str, Any] = {
             "row": row,
             "versions": managing.versions_of(db, row),
-            "listed": managing.is_listed(db, row),
+            "listed": managing.listing_of(db, row) is not None,
             "uses": uses,
             "people": names_of(db, [each.person for each in uses]),
             "windows": windows_of(db, row),
