@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import Facts, data_set_object, facts_of
 from cloister.hub.decisions.policy import Decision, Object
+from cloister.hub.hub import Hub
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.catalogue import owned
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Terms, Wanted, Words, authorise, visible
+from cloister.hub.work.orders import OrderedWork
 from cloister.privacy import Guarantee, zero_of
+from cloister.query import Session
+from cloister.session import Spending
 from cloister.session.questions.spend import amount_of, least, less, spend_of
 from cloister.session.questions.touched import Touched
 from cloister.tables import PrivateTable, PublicTable
 
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSet
-    from cloister.hub.work.orders import OrderedWork
-    from cloister.query import Session
-    from cloister.session import Spending
-
-    Charge = Callable[[Session, PrivateTable, Guarantee], Guarantee]
-    """What would be charged now, at most, in a session, of a population of that budget: less, where it was bought before."""
+Charge = Callable[[Session, PrivateTable, Guarantee], Guarantee]
+"""What would be charged now, at most, in a session, of a population of that budget: less, where it was bought before."""
 
 _MARKED = "anonymize.run"
 """The action whose prohibitions say that no rows leave without differential privacy."""
