@@ -108,8 +108,9 @@ def add(routes: Pages) -> None:
     def link(request: Request, hub: HubDep, secret: str) -> Response:
         with hub.database.reading() as db:
             row = links.look(hub, db, secret)
+        least = hub.settings.password_length
         values: dict[str, Any] = {"link": row, "action": request.url.path, "email": "", "name": "", "problem": None}
-        return render(request, "accounts/link.html", **values | _least(hub))
+        return render(request, "accounts/link.html", least=least, **values)
 
     @routes.post("/link/{secret}", "public.read")
     def follow(request: Request, hub: HubDep, secret: str, form: FormDep) -> Response:
@@ -120,14 +121,10 @@ def add(routes: Pages) -> None:
             password = password_twice(form) if row.kind != "login" else ""
             entered = enter_by_link(hub, request, secret, email=email, name=name, password=password)
         except CloisterError as error:
-            values = {"link": row, "action": request.url.path, "email": email[:320], "name": name[:200], **_least(hub)}
-            return again(request, "accounts/link.html", error, **values)
+            values = {"link": row, "action": request.url.path, "email": email[:320], "name": name[:200]}
+            return again(request, "accounts/link.html", error, least=hub.settings.password_length, **values)
         return entered_by(hub, entered, "/")
 
 
 def _login_values(hub: Hub, back: str, typed: str = "") -> dict[str, Any]:
     return {"problem": None, "back": back, "email": typed, "single_sign_on": bool(hub.settings.oidc_issuer)}
-
-
-def _least(hub: Hub) -> dict[str, Any]:
-    return {"least": hub.settings.password_length}
