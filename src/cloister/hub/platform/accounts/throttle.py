@@ -98,7 +98,7 @@ def take(hub: Hub, db: Session, *subjects: Subject) -> None:
             after=seconds,
         )
     for row, subject in rows:
-        row.failures = _remembered(row, now) + 1
+        row.failures = max(0, row.failures - int((now - row.last) / _FORGOTTEN)) + 1
         row.last = now
         wait = wait_after(row.failures, subject.free)
         row.until = now + timedelta(seconds=wait) if wait else None
@@ -117,10 +117,6 @@ def forgive(hub: Hub, db: Session, mine: Subject, *shared: Subject) -> None:
 def forget_old(db: Session, now: datetime) -> None:
     """Sweep out what has long been forgotten."""
     db.execute(delete(Attempts).where(Attempts.last < now - _KEPT))
-
-
-def _remembered(row: Attempts, now: datetime) -> int:
-    return max(0, row.failures - int((now - row.last) / _FORGOTTEN))
 
 
 def _row(hub: Hub, db: Session, subject: Subject, now: datetime) -> tuple[Attempts, Subject]:

@@ -197,7 +197,8 @@ def closeness(one: Fingerprint, other: Fingerprint) -> Closeness:
         return "narrow" if extra.negated or (extra.equals and longer > _NARROW) else "one conjunct"
     if len(more) == 1 and len(less) == 1:
         (here,), (there,) = more, less
-        if _opposite(here, there) and min(len(left), len(right)) > _NARROW:
+        opposite = here.text == f"NOT {there.text}" or there.text == f"NOT {here.text}"
+        if opposite and min(len(left), len(right)) > _NARROW:
             return "narrow"
         if here.template == there.template and _neighbours(here, there):
             return "narrow"
@@ -213,10 +214,6 @@ def _neighbours(here: Condition, there: Condition) -> bool:
         return False
     moved = [pair for pair in zip(here.constants, there.constants, strict=True) if pair[0] != pair[1]]
     return len(moved) == 1 and _one_step(*moved[0])
-
-
-def _opposite(here: Condition, there: Condition) -> bool:
-    return here.text == f"NOT {there.text}" or there.text == f"NOT {here.text}"
 
 
 def _one_step(here: str, there: str) -> bool:
