@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
+from fastapi import Request
 from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+from starlette.responses import Response
 
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import USED_EACH, caller_from, caller_of_token, must_have_second_factor, standing
+from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person, SignOn, WebSession
-
-if TYPE_CHECKING:
-    from fastapi import Request
-    from sqlalchemy.orm import Session
-    from starlette.responses import Response
-
-    from cloister.hub.hub import Hub
-    from cloister.hub.settings import Settings
+from cloister.hub.settings import Settings
 
 _AGENT = 200
 _ADDRESS = 64
