@@ -120,23 +120,17 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
     with hub.database.reading() as db:
         row, which = seen_algorithm(hub, db, caller, name)
         own = allowed(hub, db, caller, "algorithm.manage", which).allowed
-        grants = grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else []
-        runs = runs_of(hub, db, caller, row) if own else []
-        reviews = reviews_of(hub, db, caller, row) if own else []
-        ran = count_runs(db, row) if own else 0
-        versions = [each for each in versions_of(db, row.package or row.name) if own and each.id != row.id]
-        names = names_in(db, people=[row.provider])
-    return {
-        "row": row,
-        "runs": runs,
-        "reviews": reviews,
-        "ran": ran,
-        "versions": versions,
-        "titles": titles(),
-        "own": own,
-        "grants": grants,
-        "names": names,
-        "actions": grantable("algorithm"),
-        "typed": Typed({"actions": ["algorithm.run"], **typed}),
-        "problem": None,
-    }
+        return {
+            "row": row,
+            "runs": runs_of(hub, db, caller, row) if own else [],
+            "reviews": reviews_of(hub, db, caller, row) if own else [],
+            "ran": count_runs(db, row) if own else 0,
+            "versions": [each for each in versions_of(db, row.package or row.name) if own and each.id != row.id],
+            "titles": titles(),
+            "own": own,
+            "grants": grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else [],
+            "names": names_in(db, people=[row.provider]),
+            "actions": grantable("algorithm"),
+            "typed": Typed({"actions": ["algorithm.run"], **typed}),
+            "problem": None,
+        }

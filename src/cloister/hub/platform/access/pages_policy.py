@@ -56,17 +56,14 @@ def _page(request: Request, hub: Hub, caller: Caller, typed: dict[str, Any]) -> 
     with hub.database.reading() as db:
         rules, facts = rule_views(db, every_rule(db), _), facts_of(hub, db)
         own = [each for each in facts.data_sets.values() if writes or each.owner == caller.id]
-        against = conflict_views(db, facts, own, hub.now(), _)
-        unreadable = unreadable_views(db, facts, _) if writes else []
-    known = actions()
-    return {
-        "present": [each for each in rules if each.ended is None],
-        "past": [each for each in rules if each.ended is not None],
-        "conflicts": against,
-        "unreadable": unreadable,
-        "writes": writes,
-        "actions": [(name, known[name].title) for name in DATA_ACTIONS],
-        "methods": titled(),
-        "typed": Typed({"actions": [], **typed}),
-        "problem": None,
-    }
+        return {
+            "present": [each for each in rules if each.ended is None],
+            "past": [each for each in rules if each.ended is not None],
+            "conflicts": conflict_views(db, facts, own, hub.now(), _),
+            "unreadable": unreadable_views(db, facts, _) if writes else [],
+            "writes": writes,
+            "actions": [(name, actions()[name].title) for name in DATA_ACTIONS],
+            "methods": titled(),
+            "typed": Typed({"actions": [], **typed}),
+            "problem": None,
+        }

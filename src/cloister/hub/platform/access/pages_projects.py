@@ -131,20 +131,16 @@ def _act(
 
 def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
     with hub.database.reading() as db:
-        rows = projects.projects_of(hub, db, caller)
-        waiting = projects.waiting_for(db, caller)
-        invited = projects.invitations_for(db, caller)
-        names = names_in(db, people=[row.lead for row in (*rows, *invited)])
-    creates = not actions()["project.create"].roles.isdisjoint(caller.roles)
-    return {
-        "projects": rows,
-        "names": names,
-        "waiting": waiting,
-        "invited": invited,
-        "creates": creates,
-        "typed": Typed(typed),
-        "problem": None,
-    }
+        rows, invited = projects.projects_of(hub, db, caller), projects.invitations_for(db, caller)
+        return {
+            "projects": rows,
+            "names": names_in(db, people=[row.lead for row in (*rows, *invited)]),
+            "waiting": projects.waiting_for(db, caller),
+            "invited": invited,
+            "creates": not actions()["project.create"].roles.isdisjoint(caller.roles),
+            "typed": Typed(typed),
+            "problem": None,
+        }
 
 
 def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +148,6 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
         row = projects.seen_project(hub, db, caller, name)
         members = projects.members_of(db, row)
         data = projects.data_sets_in(db, row)
-        inside = row.id in caller.projects
         leads = row.closed is None and allowed(hub, db, caller, "project.manage", project_object(row)).allowed
         parts = [service.in_project(hub, db, caller, row) for service in hub.services if service.in_project is not None]
         shown = {name: value for part in parts for name, value in part.items()}
@@ -166,7 +161,7 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
             "newcomers": {each.name: (each, waiting[each.name]) for _place, each in data if each.name in waiting},
             "data": data,
             "leads": leads,
-            "inside": inside,
+            "inside": row.id in caller.projects,
             **shown,
             "names": names,
             "owned": [each for place, each in data if each.owner == caller.id and place.approved is None],

@@ -150,7 +150,6 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
         live.renew(db)
         policy = reading.policy_of(row)
         uses = reading.uses_of(db, row)
-        partners = _names_of(db, policy.combinable_with)
         shared = others_of(db, row)
         values: dict[str, Any] = {
             "row": row,
@@ -163,6 +162,7 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
             "sharing": managing.sharing(db, row),
             "unreadable": _unreadable(hub, db, row, request_gettext(request)),
             "forgettable": _forgettable(row),
+            "partners": _names_of(db, policy.combinable_with),
             "shared": shared,
             "shared_names": [each.name for each in shared or () if each.owner == caller.id],
         }
@@ -170,7 +170,6 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
     values |= {
         "problem": problem,
         "policy": policy,
-        "partners": partners,
         "provider": row.provider,
         "retention_day": reading.last_day(policy) or "",
         "sensitivities": SENSITIVITIES[1:],
