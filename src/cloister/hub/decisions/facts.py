@@ -133,11 +133,6 @@ def data_set_object(
     )
 
 
-def algorithm_object(row: Algorithm, grants: tuple[GrantFacts, ...] = ()) -> Object:
-    """An algorithm as a decision sees it."""
-    return Object(kind="algorithm", id=row.id, name=row.name, owner=row.provider, grants=grants)
-
-
 def project_object(row: Project, owners: frozenset[str] = frozenset()) -> Object:
     """A project as a decision sees it: its members see it, and so do the owners whose data sets it asks for."""
     sees = Rules(actions=frozenset({"project.see"}))
@@ -194,7 +189,10 @@ def read_facts(db: Session) -> Facts:
             )
             for row, attached, _ in data_sets
         },
-        algorithms={row.id: algorithm_object(row, of(row.id)) for row in algorithms},
+        algorithms={
+            row.id: Object(kind="algorithm", id=row.id, name=row.name, owner=row.provider, grants=of(row.id))
+            for row in algorithms
+        },
         projects={
             row.id: project_object(row, frozenset(asked.get(row.id, ())))
             for row in readable(db.scalars(select(Project).where(Project.closed.is_(None))), quietly=True)

@@ -93,16 +93,6 @@ class Reading:
     """Whether lines may end early, or go on with empty fields."""
 
 
-def kind_of_name(name: str) -> str | None:
-    """The kind of a foreign file by its name; None where it is none.
-
-    >>> kind_of_name("Survey 2026.XLSX"), kind_of_name("people.csv.gz"), kind_of_name("people.csv")
-    ('xlsx', 'gz', None)
-    """
-    end = name.lower().rpartition(".")[2]
-    return end if end in FOREIGN else None
-
-
 def read_labels(content: bytes, kind: str, limits: Limits) -> str:
     """What a file of a statistics package says of its variables, as a codebook of lines."""
     with MemoryFile() as file:

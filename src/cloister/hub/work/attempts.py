@@ -25,25 +25,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.errors import CloisterError
 from cloister.hub.decisions.held import Exchanged
+from cloister.hub.hub import Hub
 from cloister.hub.problems import Conflict, problem_of
+from cloister.hub.service import Progress
 from cloister.hub.work.recheck import charged
+from cloister.ledger import Charge, Ledger
 from cloister.ledger.measure import decode, encode, in_measure, kind_of, units_up
 from cloister.noise import Random
+from cloister.privacy import Guarantee
 from cloister.session import Delegate, Door, Outcome, Question, Release, RowMethod, Spending
 from cloister.stored import Stored
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from cloister.hub.hub import Hub
-    from cloister.hub.service import Progress
-    from cloister.ledger import Charge, Ledger
-    from cloister.privacy import Guarantee
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,25 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check_together, context_of
 from cloister.hub.decisions.facts import Facts, facts_of, known_generation, who_of
 from cloister.hub.decisions.held import Decided, Exchanged, Held
 from cloister.hub.decisions.policy import Context, Decision, Object, Policy, Spend, decide, derived
 from cloister.hub.generation import claim_generation, read_generation
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import live_of
 from cloister.hub.work.bounds import account_of, bounded, bounds_of, money_of
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.query.views import row_conditions
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _ROUNDS = 3
 _CARRIED, _MOST_CARRIED = "carried policies", 512

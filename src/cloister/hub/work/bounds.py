@@ -16,13 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from sqlalchemy.orm import Session as Db
+
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import Facts, project_account, who_of
 from cloister.hub.decisions.policy import Context, Decision, Object, Spend, ceilings
 from cloister.hub.decisions.policy.decision import LEFT
 from cloister.hub.decisions.policy.risk import most_within
+from cloister.hub.hub import Hub
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.budgets import sees_budget
 from cloister.hub.web.languages import N_
@@ -31,13 +34,6 @@ from cloister.privacy import Guarantee, advantage, zero_of
 from cloister.privacy.rational import text_of
 from cloister.session.analyst import Bounds
 from cloister.session.questions.spend import amount_of, less
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-
 
 _WHY = N_("the risk would pass the most that the grant allows: {limit}")
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
 
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.problems import TooMany
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _WORKING, _LOOKING = "asking seats", "explaining seats"
 _WAITING = 2

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cloister.hub.decisions.policy import Object
+from cloister.hub.records.access import Algorithm
 from cloister.tables import PrivateTable, PublicTable
-
-if TYPE_CHECKING:
-    from cloister.hub.records.access import Algorithm
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,27 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check_together, context_of
 from cloister.hub.decisions.facts import Facts, facts_of
 from cloister.hub.decisions.policy import Decision, Object, actions
 from cloister.hub.decisions.policy.methods import offered
+from cloister.hub.hub import Hub
 from cloister.hub.platform.access import algorithms_of
 from cloister.hub.platform.catalogue import live_of
+from cloister.hub.records.access import Algorithm
 from cloister.hub.work.authorise import sight
 from cloister.hub.work.offer import Offer
 
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.access import Algorithm
-
-    About = Callable[[Facts, Algorithm], Sequence[Object] | None]
-    """The data sets that an algorithm is about, all of them together; None: any one."""
+About = Callable[[Facts, Algorithm], Sequence[Object] | None]
+"""The data sets that an algorithm is about, all of them together; None: any one."""
 
 
 _MOST_PUT = 500

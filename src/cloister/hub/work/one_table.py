@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import Facts, data_set_object, facts_of
 from cloister.hub.decisions.policy import Decision, Object
+from cloister.hub.hub import Hub
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.catalogue import owned
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Terms, Wanted, Words, authorise, visible
+from cloister.hub.work.orders import OrderedWork
 from cloister.privacy import Guarantee, zero_of
+from cloister.query import Session
+from cloister.session import Spending
 from cloister.session.questions.spend import amount_of, least, less, spend_of
 from cloister.session.questions.touched import Touched
 from cloister.tables import PrivateTable, PublicTable
 
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSet
-    from cloister.hub.work.orders import OrderedWork
-    from cloister.query import Session
-    from cloister.session import Spending
-
-    Charge = Callable[[Session, PrivateTable, Guarantee], Guarantee]
-    """What would be charged now, at most, in a session, of a population of that budget: less, where it was bought before."""
+Charge = Callable[[Session, PrivateTable, Guarantee], Guarantee]
+"""What would be charged now, at most, in a session, of a population of that budget: less, where it was bought before."""
 
 _MARKED = "anonymize.run"
 """The action whose prohibitions say that no rows leave without differential privacy."""
@@ -55,32 +53,27 @@ class ReadyTable(AuthorisedOrder[Wanted]):
         return self.decisions[self.which.id]
 
 
+@dataclass
 class _OneTable:
     """Such work as the frame asks about it."""
 
-    def __init__(
-        self,
-        hub: Hub,
-        which: Object,
-        columns: tuple[str, ...],
-        terms: Terms,
-        words: Words,
-        spend: Spending,
-        charge: Charge,
-        paid: Guarantee | None,
-        beside: Mapping[str, Object],
-        unit: bool,
-    ) -> None:
-        self.terms, self.words, self.which = terms, words, which
-        self._hub, self._columns, self._spend, self._of, self._paid = hub, columns, spend, charge, paid
-        self._beside, self._unit = beside, unit
-        self._charge: tuple[Session, Guarantee] | None = None
+    hub: Hub
+    which: Object
+    columns: tuple[str, ...]
+    terms: Terms
+    words: Words
+    spend: Spending
+    charge_in: Charge
+    paid: Guarantee | None
+    beside: Mapping[str, Object]
+    unit: bool
+    _charge: tuple[Session, Guarantee] | None = None
 
     def touches(self, session: Session) -> Touched:
-        table = private_table(session, self.which.name, self._columns, self.words.invalid)
-        unit = table.unit if self._unit else None
-        columns = {*self._columns, *([unit] if unit is not None and unit in table.columns else [])}
-        beside = {name: _public_columns(session, name, self.words.invalid) for name in self._beside}
+        table = private_table(session, self.which.name, self.columns, self.words.invalid)
+        unit = table.unit if self.unit else None
+        columns = {*self.columns, *([unit] if unit is not None and unit in table.columns else [])}
+        beside = {name: _public_columns(session, name, self.words.invalid) for name in self.beside}
         return Touched({self.which.name: columns, **beside})
 
     def costs(self, session: Session) -> Mapping[str, Guarantee]:
@@ -88,22 +81,22 @@ class _OneTable:
 
     def cost(self) -> Guarantee:
         """What the order names."""
-        return spend_of(self._spend, self._budget).whole() if self._spend != 0 else zero_of(self._budget)
+        return spend_of(self.spend, self._budget).whole() if self.spend != 0 else zero_of(self._budget)
 
     def charge(self, session: Session) -> Guarantee:
         """What would be charged in that session; worked out once."""
         if self._charge is None or self._charge[0] is not session:
             table = session.tables[self.which.name]
             assert isinstance(table, PrivateTable)
-            charge = self._of(session, table, self._budget)
-            if self._paid is not None:
-                charge = least(charge, less(self.cost(), self._paid) or zero_of(self.cost()))
+            charge = self.charge_in(session, table, self._budget)
+            if self.paid is not None:
+                charge = least(charge, less(self.cost(), self.paid) or zero_of(self.cost()))
             self._charge = session, charge
         return self._charge[1]
 
     @property
     def _budget(self) -> Guarantee:
-        return self._hub.ledger.budget(self.which.population)
+        return self.hub.ledger.budget(self.which.population)
 
 
 def private_table(session: Session, name: str, columns: Iterable[str], invalid: str) -> PrivateTable:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -30,29 +31,25 @@ from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render
 from cloister.hub.web.routing import IdempotencyKey, Pages, Routes
+from cloister.hub.work.authorise import AuthorisedOrder
 from cloister.hub.work.bounds import Left, account_of, left_of
 from cloister.hub.work.concurrency import looking
+from cloister.hub.work.offer import Offer
+from cloister.hub.work.one_table import ReadyTable
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
 from cloister.lazily import check_installed
+from cloister.privacy import Guarantee
 from cloister.session.questions.spend import amount_of, measure_of
 from cloister.stored import canonical
 from cloister.tables.sourcing.reading import representable
 
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.work.authorise import AuthorisedOrder
-    from cloister.hub.work.offer import Offer
-    from cloister.hub.work.one_table import ReadyTable
-    from cloister.privacy import Guarantee
-
-    Before = Callable[[Hub, AuthorisedOrder[Any]], Any]
-    """What is said before work by the marked door, from declarations alone."""
-    Errors = Callable[[Hub, ReadyTable[Any]], Any]
-    """What to expect of work that may be done, from declarations alone: in the API, lines of a table of errors."""
-    Doubt = Callable[[ReadyTable[Any], Any], CloisterError | None]
-    """Why an order is hardly meant, by what to expect of it: on a page it is confirmed before it is carried out."""
+Before = Callable[[Hub, AuthorisedOrder[Any]], Any]
+"""What is said before work by the marked door, from declarations alone."""
+Errors = Callable[[Hub, ReadyTable[Any]], Any]
+"""What to expect of work that may be done, from declarations alone: in the API, lines of a table of errors."""
+Doubt = Callable[[ReadyTable[Any], Any], CloisterError | None]
+"""Why an order is hardly meant, by what to expect of it: on a page it is confirmed before it is carried out."""
 
 _PLAIN = "work/order.html"
 _LABELS = {

@@ -13,11 +13,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, LedgerError
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.held import steadily
 from cloister.hub.decisions.policy import inherit
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.labels import check_purpose, check_title
 from cloister.hub.platform.access import under
@@ -28,22 +32,16 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.policies import parts_of
 from cloister.hub.records.releases import StoredRelease
+from cloister.hub.releases.kinds import ReleaseKind
 from cloister.hub.service import JobType, Progress
 from cloister.hub.work.attempts import AttemptSession, Charges
+from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Words
 from cloister.hub.work.recheck import check_standing, note_refusal, present, withheld
 from cloister.hub.work.submitting import submit_once, telling
 from cloister.lazily import check_installed
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.releases.kinds import ReleaseKind
-    from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Words
-    from cloister.privacy import Guarantee
-    from cloister.stored import Stored
-    from cloister.tables.sourcing.sources import Source
+from cloister.privacy import Guarantee
+from cloister.stored import Stored
+from cloister.tables.sourcing.sources import Source
 
 _FREE = ("preparing the tables", "reserving the cost")
 """Stages at which a job that is to stop ends: nothing is charged yet that comes after."""

@@ -7,29 +7,26 @@ another's by now, or for which a rule forbids it, nothing is shown. What fails b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object
 from cloister.hub.decisions.held import steadily
+from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import Stopped, caller_of_job
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
+from cloister.hub.service import Progress
 from cloister.hub.work.orders import Found, OrderedWork, ordered
 from cloister.hub.work.recheck import present
 from cloister.session.state.scrubbed import scrubbed
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.service import Progress
 
 
 def make_view(

@@ -12,24 +12,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, stored_name
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_again, caller_for
 from cloister.hub.decisions.checking import check_together
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.generation import generation
+from cloister.hub.hub import Hub
 from cloister.hub.platform.access import under
 from cloister.hub.platform.trail import write_alone
 from cloister.hub.problems import Missing
+from cloister.hub.work.authorise import Authorised
 from cloister.hub.work.bounds import account_of, check_limits
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.work.authorise import Authorised
 
 
 def present(hub: Hub, db: Db, caller: Caller) -> Caller:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import Stopped
+from cloister.hub.service import Progress
 from cloister.hub.work.idempotency import Claim, once
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.service import Progress
 
 Looked = TypeVar("Looked")
 

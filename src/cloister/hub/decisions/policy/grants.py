@@ -62,7 +62,9 @@ def refusal(grant: GrantFacts, who: Who, action: Action, which: Object, context:
     (None, 'no-grant')
     """
     members, rules, now = grant.members, grant.rules, context.now
-    given = allows(rules, action) or _as_algorithm(rules, action, context)
+    # whoever may run an algorithm may do by it what it does: that it is one of those in the grant is a condition on its own
+    by_algorithm = action.as_algorithm and context.algorithm and "algorithm.run" in rules.actions
+    given = by_algorithm or allows(rules, action)
     if not (action.grantable and given and _named(members, who)):
         return "no-grant"
     if grant.revoked:
@@ -180,11 +182,6 @@ def widest(grants: Iterable[GrantFacts]) -> GrantFacts:
         )
 
     return min(grants, key=limits)
-
-
-def _as_algorithm(rules: Rules, action: Action, context: Context) -> bool:
-    """Whoever may run an algorithm may do by it what it does: that it is one of those in the grant is a condition on its own."""
-    return action.as_algorithm and bool(context.algorithm) and "algorithm.run" in rules.actions
 
 
 def _named(members: Members, who: Who) -> bool:

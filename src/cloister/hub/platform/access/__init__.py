@@ -11,9 +11,11 @@ Other services use the names below. What may not live here: a decision of its ow
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from sqlalchemy.orm import Session
 
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Action, register_actions
+from cloister.hub.hub import Hub
 from cloister.hub.platform.access.algorithms import (
     algorithms_of,
     contradicted,
@@ -24,19 +26,13 @@ from cloister.hub.platform.access.algorithms import (
     under,
 )
 from cloister.hub.platform.access.days import days_in
+from cloister.hub.platform.access.drafts import Typed
 from cloister.hub.platform.access.granting import grant, revoke
 from cloister.hub.platform.access.names import Names, names_in
 from cloister.hub.platform.access.requests import say, spoken, thread
 from cloister.hub.platform.access.sentences import members_text
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import UnreadableView, damaged_views, unreadable_views
 from cloister.hub.service import Card, Guide, Link, Service, routes_in
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 __all__ = [
     "SERVICE",

@@ -13,17 +13,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check, context_of, no_algorithm
 from cloister.hub.decisions.facts import facts_of, who_of
 from cloister.hub.decisions.policy import actions, decide, strict
 from cloister.hub.decisions.policy.strict import load
 from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.granting import own_algorithm
 from cloister.hub.platform.trail import of_algorithm, write
@@ -31,12 +34,6 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm, GuestReview
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.trail import AuditLine
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LONGEST, _LARGEST = 2000, 2**53

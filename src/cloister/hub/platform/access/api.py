@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Body, Query
+from sqlalchemy.orm import Session
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.description import Limit
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import requests
 from cloister.hub.platform.access.api_models import (
     AccessGiven,
@@ -37,12 +38,6 @@ from cloister.hub.platform.access.views import (
 )
 from cloister.hub.records.access import Grant
 from cloister.hub.web.routing import After, Number, Routes
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _Name = Annotated[str, Query(min_length=1, max_length=63, pattern=SEEN)]
 _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]

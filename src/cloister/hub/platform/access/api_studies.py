@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Body, Path
+from sqlalchemy.orm import Session
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import of_each
 from cloister.hub.description import Limit, read_of
 from cloister.hub.hub import HubDep
@@ -26,14 +27,8 @@ from cloister.hub.platform.access.granting import grant_in, own_algorithm, revok
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name
 from cloister.hub.platform.access.views import GrantOut, grant_views
-from cloister.hub.records.access import Grant
+from cloister.hub.records.access import Grant, Project
 from cloister.hub.web.routing import After, Number, Routes
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.records.access import Project
 
 _RULES = [{"actions": ["question.ask"], "share": {"epsilon": "0.5"}}]
 _RUNNERS = [

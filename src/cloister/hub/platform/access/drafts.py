@@ -9,21 +9,19 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.decisions.policy import GrantFacts, Object, actions, check_amount
 from cloister.hub.decisions.policy.methods import check_methods
 from cloister.hub.decisions.policy.shares import PUBLISH
 from cloister.hub.decisions.policy.strict import guarantee_text, load, mapping
+from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.web.forms import Form
 from cloister.hub.web.languages import N_, NC_
+from cloister.privacy import Guarantee
 from cloister.session.questions.spend import spend_of
-
-if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
-    from cloister.hub.web.forms import Form
-    from cloister.privacy import Guarantee
 
 _AREAS = {
     "data-set": ("dataset", "question", "learn", "anonymize", "synthesise", "compress", "release", "budget", "algorithm.run")
@@ -60,6 +58,24 @@ PURPOSES = (
     *(NC_("purpose", "quality assurance"), NC_("purpose", "planning"), NC_("purpose", "method development")),
 )
 """Purposes that most owners know. They are stored in English, as they are compared; owners add their own."""
+_TICKED = ("actions", "columns", "days", "methods", "prohibitions", "purposes")
+"""Fields of forms that are boxes of which several can be ticked."""
+
+
+class Typed(dict[str, Any]):
+    """What was typed into a form, by the names of its fields; one that was not there is empty, so that templates may ask for any.
+
+    >>> Typed({"role": "reader"})["people"]
+    ''
+    """
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+    @classmethod
+    def of(cls, form: Form) -> Typed:
+        """The fields of a form, boxes to tick as lists."""
+        return cls({name: form.all(name) if name in _TICKED else form[name] for name in form})
 
 
 def grantable(kind: str) -> list[tuple[str, str]]:

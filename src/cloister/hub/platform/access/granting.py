@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidDeclaration
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check, context_of, no_algorithm
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Context, GrantFacts, Object, Spend, Who, actions, decide, words
 from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.days import days_in
 from cloister.hub.platform.access.drafts import check_grant, condition_columns
@@ -28,12 +31,6 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 
 def grant(

@@ -9,24 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidDeclaration
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import GrantFacts, Object
+from cloister.hub.hub import Hub
 from cloister.hub.records.access import AccessRequest, Algorithm, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import folded, person_of_address
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.policy.actions import ALGORITHM_PROVIDER
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access.algorithms import (
     algorithms_of,
     count_runs,
@@ -21,23 +22,17 @@ from cloister.hub.platform.access.algorithms import (
     versions_of,
     withdraw_algorithm,
 )
-from cloister.hub.platform.access.drafts import draft_of, grantable
+from cloister.hub.platform.access.drafts import Typed, draft_of, grantable
 from cloister.hub.platform.access.granting import grant_in, grants_on, own_algorithm, revoke_in, seen_algorithm
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name, done
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import grant_views
+from cloister.hub.platform.trail import titles
 from cloister.hub.problems import Missing
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 
 def add(routes: Pages) -> None:
@@ -125,25 +120,17 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
     with hub.database.reading() as db:
         row, which = seen_algorithm(hub, db, caller, name)
         own = allowed(hub, db, caller, "algorithm.manage", which).allowed
-        grants = grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else []
-        runs = runs_of(hub, db, caller, row) if own else []
-        reviews = reviews_of(hub, db, caller, row) if own else []
-        ran = count_runs(db, row) if own else 0
-        versions = [each for each in versions_of(db, row.package or row.name) if own and each.id != row.id]
-        names = names_in(db, people=[row.provider])
-    from cloister.hub.platform.trail import titles
-
-    return {
-        "row": row,
-        "runs": runs,
-        "reviews": reviews,
-        "ran": ran,
-        "versions": versions,
-        "titles": titles(),
-        "own": own,
-        "grants": grants,
-        "names": names,
-        "actions": grantable("algorithm"),
-        "typed": Typed({"actions": ["algorithm.run"], **typed}),
-        "problem": None,
-    }
+        return {
+            "row": row,
+            "runs": runs_of(hub, db, caller, row) if own else [],
+            "reviews": reviews_of(hub, db, caller, row) if own else [],
+            "ran": count_runs(db, row) if own else 0,
+            "versions": [each for each in versions_of(db, row.package or row.name) if own and each.id != row.id],
+            "titles": titles(),
+            "own": own,
+            "grants": grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else [],
+            "names": names_in(db, people=[row.provider]),
+            "actions": grantable("algorithm"),
+            "typed": Typed({"actions": ["algorithm.run"], **typed}),
+            "problem": None,
+        }

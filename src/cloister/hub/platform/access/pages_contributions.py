@@ -6,45 +6,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import readable
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Object, Policy, actions
 from cloister.hub.decisions.policy.actions import READS
 from cloister.hub.generation import bump
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access.days import last_day
-from cloister.hub.platform.access.drafts import listed
+from cloister.hub.platform.access.drafts import Typed, listed
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name, done
 from cloister.hub.platform.access.rules import DATA_ACTIONS
-from cloister.hub.platform.access.typed import Typed
+from cloister.hub.platform.access.sentences import Gettext
 from cloister.hub.platform.access.views import unreadable_views
-from cloister.hub.platform.trail import gave, of_data_set, write
+from cloister.hub.platform.trail import gave, of_data_set, titles, write
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import parts_of, policies_in_row
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.platform.access.sentences import Gettext
-    from cloister.hub.web.forms import Form
 
 _READS = (*READS, "release.download")
 _Before = Annotated[int | None, Query(ge=1)]
@@ -88,8 +81,6 @@ def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[st
         found, unread = policies_in_row(row)
         own = [each for each in unread if each.place == "contribution"]
         unreadable = unreadable_views(db, replace(facts_of(hub, db), unreadable=tuple(own)), _)
-    from cloister.hub.platform.trail import titles
-
     kept = {} if own else found.given.to_dict()
     lists = {key: ", ".join(kept.get(key, [])) for key in ("purposes", "consent", "labels")}
     known, never = actions(), kept.get("prohibitions", [])

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Query, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import DAYS
 from cloister.hub.decisions.policy.methods import titled
 from cloister.hub.guard import check_action
-from cloister.hub.hub import HubDep
-from cloister.hub.platform.access.drafts import PRESETS, bundles_for, draft_of, grantable, with_purposes
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.platform.access.drafts import PRESETS, Typed, bundles_for, draft_of, grantable, with_purposes
 from cloister.hub.platform.access.granting import grant_in, grants_on, own_data_set, revoke_in
 from cloister.hub.platform.access.names import person_called
 from cloister.hub.platform.access.parts import SEEN, Name, done
 from cloister.hub.platform.access.requests import to_decide
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import conflict_views, grant_views, preview, request_views, unreadable_views
 from cloister.hub.problems import Missing
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSet
-    from cloister.privacy import Guarantee
+from cloister.privacy import Guarantee
 
 _PRESENT = ("active", "waiting", "unreadable")
 _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]

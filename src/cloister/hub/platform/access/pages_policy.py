@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.platform.access.drafts import Typed
 from cloister.hub.platform.access.parts import done
 from cloister.hub.platform.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import conflict_views, rule_views, unreadable_views
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _WRITERS = ("steward", "administrator")
 
@@ -60,17 +56,14 @@ def _page(request: Request, hub: Hub, caller: Caller, typed: dict[str, Any]) -> 
     with hub.database.reading() as db:
         rules, facts = rule_views(db, every_rule(db), _), facts_of(hub, db)
         own = [each for each in facts.data_sets.values() if writes or each.owner == caller.id]
-        against = conflict_views(db, facts, own, hub.now(), _)
-        unreadable = unreadable_views(db, facts, _) if writes else []
-    known = actions()
-    return {
-        "present": [each for each in rules if each.ended is None],
-        "past": [each for each in rules if each.ended is not None],
-        "conflicts": against,
-        "unreadable": unreadable,
-        "writes": writes,
-        "actions": [(name, known[name].title) for name in DATA_ACTIONS],
-        "methods": titled(),
-        "typed": Typed({"actions": [], **typed}),
-        "problem": None,
-    }
+        return {
+            "present": [each for each in rules if each.ended is None],
+            "past": [each for each in rules if each.ended is not None],
+            "conflicts": conflict_views(db, facts, own, hub.now(), _),
+            "unreadable": unreadable_views(db, facts, _) if writes else [],
+            "writes": writes,
+            "actions": [(name, actions()[name].title) for name in DATA_ACTIONS],
+            "methods": titled(),
+            "typed": Typed({"actions": [], **typed}),
+            "problem": None,
+        }

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from fastapi import Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import project_object
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import projects
-from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
+from cloister.hub.platform.access.drafts import Typed, draft_of, grantable, rules_in, with_purposes
 from cloister.hub.platform.access.granting import own_data_set
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.pages_grants import budget_of
 from cloister.hub.platform.access.parts import Name, done
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _ELSEWHERE = ("dataset.see", "dataset.describe", "algorithm.run", "dataset.version")
 """What is granted on the page of grants, with all that belongs to it."""
@@ -138,20 +131,16 @@ def _act(
 
 def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
     with hub.database.reading() as db:
-        rows = projects.projects_of(hub, db, caller)
-        waiting = projects.waiting_for(db, caller)
-        invited = projects.invitations_for(db, caller)
-        names = names_in(db, people=[row.lead for row in (*rows, *invited)])
-    creates = not actions()["project.create"].roles.isdisjoint(caller.roles)
-    return {
-        "projects": rows,
-        "names": names,
-        "waiting": waiting,
-        "invited": invited,
-        "creates": creates,
-        "typed": Typed(typed),
-        "problem": None,
-    }
+        rows, invited = projects.projects_of(hub, db, caller), projects.invitations_for(db, caller)
+        return {
+            "projects": rows,
+            "names": names_in(db, people=[row.lead for row in (*rows, *invited)]),
+            "waiting": projects.waiting_for(db, caller),
+            "invited": invited,
+            "creates": not actions()["project.create"].roles.isdisjoint(caller.roles),
+            "typed": Typed(typed),
+            "problem": None,
+        }
 
 
 def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +148,6 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
         row = projects.seen_project(hub, db, caller, name)
         members = projects.members_of(db, row)
         data = projects.data_sets_in(db, row)
-        inside = row.id in caller.projects
         leads = row.closed is None and allowed(hub, db, caller, "project.manage", project_object(row)).allowed
         parts = [service.in_project(hub, db, caller, row) for service in hub.services if service.in_project is not None]
         shown = {name: value for part in parts for name, value in part.items()}
@@ -173,7 +161,7 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
             "newcomers": {each.name: (each, waiting[each.name]) for _place, each in data if each.name in waiting},
             "data": data,
             "leads": leads,
-            "inside": inside,
+            "inside": row.id in caller.projects,
             **shown,
             "names": names,
             "owned": [each for place, each in data if each.owner == caller.id and place.approved is None],

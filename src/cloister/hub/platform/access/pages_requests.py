@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Query, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import projects, requests
 from cloister.hub.platform.access.days import last_day
-from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
+from cloister.hub.platform.access.drafts import Typed, draft_of, grantable, rules_in, with_purposes
 from cloister.hub.platform.access.granting import seen_data_set
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.pages_grants import budget_of
 from cloister.hub.platform.access.parts import SEEN, done
 from cloister.hub.platform.access.requests import say, thread
-from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import request_views
+from cloister.hub.records.access import AccessRequest
 from cloister.hub.service import Card
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.access import AccessRequest
 
 _Text = Annotated[str, Query(max_length=63, pattern=SEEN)]
 _WANTED = ("dataset.see", "dataset.describe")
@@ -150,14 +143,14 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
     with hub.database.reading() as db:
         row, data_set = requests.request_for(hub, db, caller, number)
         said = thread(db, row.id)
-        rules = row.wanted
+        rules, share = row.wanted, row.wanted.get("share") or {}
         first = {
             "role": "",
             "actions": rules.get("actions", []),
             "columns": rules.get("columns", []),
             "methods": rules.get("methods", []),
             "purposes": list(rules.get("purposes", [])),
-            "share": _first_of(rules.get("share")),
+            "share": share.get("epsilon", share.get("rho", "")),
             "until": last_day(rules.get("until", ""), hub.settings.zone),
             "rows": "",
         }
@@ -183,10 +176,6 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
 def _not_in_the_form(row: AccessRequest) -> dict[str, Any]:
     """What was asked for that the form of a grant has no field for. The owner reads it on the page, so it holds."""
     return {name: row.wanted[name] for name in _LIMITS if name in row.wanted}
-
-
-def _first_of(share: dict[str, str] | None) -> str:
-    return "" if share is None else share.get("epsilon", share.get("rho", ""))
 
 
 def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from fastapi import Path
+from fastapi import Path, Request
+from sqlalchemy.orm import Session
+from starlette.responses import Response
 
 from cloister.errors import CloisterError
+from cloister.hub.hub import Hub
 from cloister.hub.problems import beside_form
 from cloister.hub.web.flashes import go
 from cloister.hub.web.render import render
-
-if TYPE_CHECKING:
-    from fastapi import Request
-    from sqlalchemy.orm import Session
-    from starlette.responses import Response
-
-    from cloister.hub.hub import Hub
 
 SEEN = r"^[^\x00-\x1f]*$"
 """No character that can't be seen, and that a database may refuse."""

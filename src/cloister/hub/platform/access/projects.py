@@ -10,16 +10,19 @@ Who leads it invites e-mail addresses, of which nobody says whether anybody has 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check
 from cloister.hub.decisions.facts import project_object
 from cloister.hub.decisions.policy import GrantFacts
 from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.algorithms import checked_name
 from cloister.hub.platform.access.granting import (
@@ -38,13 +41,6 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import folded
 from cloister.hub.records.policies import grant_in_row
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-
 
 _LONGEST = 200
 _MOST = 200
@@ -229,12 +225,9 @@ def _given(db: Session, row: Project, data_set: DataSet) -> list[Grant]:
 def _sees(hub: Hub, db: Session, caller: Caller, row: Project) -> bool:
     if row.closed is not None and (row.lead == caller.id or row.id in caller.projects):
         return True
-    return allowed(hub, db, caller, "project.see", project_object(row, _owners(db, row))).allowed
-
-
-def _owners(db: Session, row: Project) -> frozenset[str]:
     wanted = select(DataSet.owner).join(ProjectDataSet, ProjectDataSet.data_set == DataSet.id)
-    return frozenset(db.scalars(wanted.where(ProjectDataSet.project == row.id, DataSet.state != "deleted")))
+    owners = frozenset(db.scalars(wanted.where(ProjectDataSet.project == row.id, DataSet.state != "deleted")))
+    return allowed(hub, db, caller, "project.see", project_object(row, owners)).allowed
 
 
 def _told(hub: Hub, db: Session, caller: Caller, action: str, row: Project, **details: Any) -> None:

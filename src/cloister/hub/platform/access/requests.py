@@ -7,14 +7,17 @@ What is said about one, of access or of budget, is a thread of messages, the old
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import GrantFacts, Object
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.days import days_in
 from cloister.hub.platform.access.drafts import check_grant
@@ -25,13 +28,6 @@ from cloister.hub.records.access import AccessRequest, Message
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import wanted_in_row
 from cloister.printable import is_text
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-
 
 _LONGEST = 4000
 _MOST, _MOST_OPEN = 200, 20

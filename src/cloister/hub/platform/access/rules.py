@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidDeclaration
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import MandatoryRule, check_amount
@@ -16,18 +18,13 @@ from cloister.hub.decisions.policy.actions import READS
 from cloister.hub.decisions.policy.methods import check_methods
 from cloister.hub.decisions.policy.strict import load
 from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.drafts import listed
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import InstitutionRule
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.web.forms import Form
+from cloister.hub.web.forms import Form
 
 DATA_ACTIONS = (*READS, "release.see", "release.download")
 _LISTS = ("labels", "populations", "for_institutions", "training", "purposes", "networks")

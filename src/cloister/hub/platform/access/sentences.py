@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TypeAlias
 
-from cloister.hub.decisions.policy import GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
+from cloister.hub.decisions.policy import Action, GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
 from cloister.hub.decisions.policy.facts import clock
 from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.platform.access.days import day_begun
 from cloister.hub.platform.access.drafts import purpose_named
 from cloister.hub.platform.access.names import Names
 from cloister.hub.web.languages import N_, NC_
+from cloister.learn.frame.catalogue import Method
 from cloister.privacy.rational import text_of
 
 Gettext: TypeAlias = Callable[[str], str]
@@ -65,11 +66,10 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Grant
     Rows - only those with age >= 18
     """
     rules = grant.rules
-    lines = [GrantSentence(name=_("May"), text=", ".join(_titles(rules.actions, _)))]
+    lines = [GrantSentence(name=_("May"), text=_titles(rules.actions, actions(), _))]
     if rules.purposes is not None:
-        lines.append(
-            GrantSentence(name=_("For"), text=_either((purpose_named(each, _) for each in rules.purposes), _) or _("no purpose"))
-        )
+        purposes = _either((purpose_named(each, _) for each in rules.purposes), _)
+        lines.append(GrantSentence(name=_("For"), text=purposes or _("no purpose")))
     if rules.not_before is not None:
         lines.append(_begins(rules.not_before, names, _))
     if rules.until is not None:
@@ -78,7 +78,7 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Grant
         lines.append(GrantSentence(name=_("Hours"), text="; ".join(_hours(each, names, _) for each in rules.hours)))
     if rules.networks is not None:
         lines.append(GrantSentence(name=_("Networks"), text=", ".join(str(each) for each in rules.networks)))
-    return lines + _reach(rules, names, _)
+    return lines + [GrantSentence(name=name, text=text) for name, text in _reach(rules, names, _)]
 
 
 def _begins(moment: datetime, names: Names, _: Gettext) -> GrantSentence:
@@ -116,7 +116,7 @@ def rule_lines(rule: MandatoryRule, names: Names, _: Gettext = str) -> list[Gran
         where.append(_("people of {names}").format(names=_either(rule.for_institutions, _)))
     lines = [GrantSentence(name=_("Where"), text=", ".join(where) or _("everywhere"))]
     if rule.actions is not None:
-        lines.append(GrantSentence(name=_(NC_("actions", "To")), text=", ".join(_titles(rule.actions, _))))
+        lines.append(GrantSentence(name=_(NC_("actions", "To")), text=_titles(rule.actions, actions(), _)))
     lines += [GrantSentence(name=_("Requires"), text=text) for text in _demands(rule, _)]
     lines += [
         GrantSentence(name=_("Never together"), text=" + ".join(_part(part, names, _) for part in sorted(each)))
@@ -141,43 +141,31 @@ def _demands(rule: MandatoryRule, _: Gettext) -> Iterable[str]:
     if rule.second_factor:
         yield _("two-step verification")
     if rule.methods is not None:
-        yield _("a model is trained by one of these methods: {names}").format(names=", ".join(_methods(rule.methods, _)))
+        yield _("a model is trained by one of these methods: {names}").format(names=_titles(rule.methods, offered(), _))
     if rule.networks is not None:
         yield _("from these networks: {names}").format(names=", ".join(str(each) for each in rule.networks) or "–")
 
 
-def _reach(rules: Rules, names: Names, _: Gettext) -> list[GrantSentence]:
-    lines = []
+def _reach(rules: Rules, names: Names, _: Gettext) -> Iterable[tuple[str, str]]:
     if rules.columns is not None:
-        lines.append(GrantSentence(name=_("Columns"), text=", ".join(sorted(rules.columns)) or _("none")))
+        yield _("Columns"), ", ".join(sorted(rules.columns)) or _("none")
     if rules.rows:
-        lines.append(GrantSentence(name=_("Rows"), text=_("only those with {condition}").format(condition=rules.rows)))
+        yield _("Rows"), _("only those with {condition}").format(condition=rules.rows)
     if rules.share is not None:
-        lines.append(GrantSentence(name=_("Share of the budget"), text=_("{number} each person").format(number=rules.share)))
+        yield _("Share of the budget"), _("{number} each person").format(number=rules.share)
     if rules.risk is not None:
-        lines.append(GrantSentence(name=_("Risk"), text=_("at most {number}").format(number=text_of(rules.risk))))
+        yield _("Risk"), _("at most {number}").format(number=text_of(rules.risk))
     if rules.algorithms is not None:
-        lines.append(
-            GrantSentence(name=_("Algorithms"), text=", ".join(sorted(map(names.object, rules.algorithms))) or _("none"))
-        )
+        yield _("Algorithms"), ", ".join(sorted(map(names.object, rules.algorithms))) or _("none")
     if rules.methods is not None:
-        lines.append(GrantSentence(name=_("Methods"), text=", ".join(_methods(rules.methods, _))))
+        yield _("Methods"), _titles(rules.methods, offered(), _)
     if rules.only_with is not None:
         other = ", ".join(sorted(map(names.object, rules.only_with)))
-        lines.append(
-            GrantSentence(name=_("Together with"), text=_("only {names}").format(names=other) if other else _("nothing else"))
-        )
-    return lines
+        yield _("Together with"), _("only {names}").format(names=other) if other else _("nothing else")
 
 
-def _titles(names: Iterable[str], _: Gettext) -> list[str]:
-    known = actions()
-    return [_(known[name].title) if name in known else name for name in sorted(names)]
-
-
-def _methods(names: Iterable[str], _: Gettext) -> list[str]:
-    known = offered()
-    return [_(known[name].title) if name in known else name for name in sorted(names)]
+def _titles(names: Iterable[str], known: Mapping[str, Action | Method], _: Gettext) -> str:
+    return ", ".join(_(known[name].title) if name in known else name for name in sorted(names))
 
 
 def _hours(hours: Hours, names: Names, _: Gettext) -> str:

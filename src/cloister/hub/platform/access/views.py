@@ -8,14 +8,15 @@ allowed without and denied with the rule is a conflict. Whether one person misse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, PlainSerializer
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cloister.hub.database import Database, damaged_rows, sqlite_address
 from cloister.hub.decisions.callers import caller_for
@@ -36,23 +37,16 @@ from cloister.hub.decisions.policy import (
 )
 from cloister.hub.decisions.policy.actions import ANYBODY
 from cloister.hub.description import read_of
+from cloister.hub.hub import Hub
 from cloister.hub.platform.access.drafts import grantable
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.requests import state_of
-from cloister.hub.platform.access.sentences import GrantSentence, grant_lines, members_text, rule_lines
+from cloister.hub.platform.access.sentences import Gettext, GrantSentence, grant_lines, members_text, rule_lines
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.policies import Unreadable, grant_in_row, rule_in_row, wanted_in_row
+from cloister.hub.settings import Settings
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.hub import Hub
-    from cloister.hub.settings import Settings
-
-
-Gettext = Callable[[str], str]
 
 
 def _told(lines: list[GrantSentence]) -> list[str]:
@@ -162,8 +156,7 @@ def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gette
     listed = list(rows)
     found = names_in(db, people=[each for row in listed for each in (row.person, row.decided_by)])
     names = replace(found, zone=hub.settings.zone)
-    askers = {row.person for row in listed}
-    places = _institutions(db, askers)
+    places = _institutions(db, {row.person for row in listed})
     wanted = {row.id: wanted_in_row(row) for row in listed}
     return [
         RequestOut(
@@ -206,8 +199,7 @@ def conflict_views(db: Session, facts: Facts, objects: Iterable[Object], now: da
     """Present grants on these objects that a rule stands against."""
     known = list(objects)
     grants = [grant for which in known for grant in which.grants]
-    people = {person for grant in grants for person in (grant.members.people or ())}
-    places = _institutions(db, people)
+    places = _institutions(db, {person for grant in grants for person in (grant.members.people or ())})
     names = names_in(db, grants)
     return [
         ConflictView(
@@ -283,8 +275,7 @@ def conflicts(
     laws, found = list(rules), []
     for which in objects:
         for grant in which.grants:
-            over = grant.rules.until is not None and grant.rules.until <= now
-            if grant.revoked or over:
+            if grant.revoked or (grant.rules.until is not None and grant.rules.until <= now):
                 continue
             for rule in laws:
                 denials = tuple(_denials(which, grant, rule, now, institutions or {}))
@@ -388,7 +379,7 @@ def preview(
     purpose: str = "",
     address: str = "",
     method: str = "",
-    gettext: Callable[[str], str] = str,
+    gettext: Gettext = str,
 ) -> list[DecisionOut]:
     """The decision on every action that can be granted on an object, were this person to do it now: the policy answers, not a
     reading of it, by the same function on the same facts, in a context that the owner imagines. Their second factor counts as

@@ -12,10 +12,11 @@ Other services use the names below.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.accounts.links import first_link, invite, login_link
 from cloister.hub.platform.accounts.parts import opened
 from cloister.hub.platform.accounts.people import add_person, roles_of, set_roles
@@ -23,12 +24,6 @@ from cloister.hub.platform.accounts.sessions import cookie_name, identify
 from cloister.hub.platform.accounts.tokens import make_token
 from cloister.hub.records.accounts import Person
 from cloister.hub.service import Card, Guide, Link, Service, routes_in
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 __all__ = [
     "SERVICE",

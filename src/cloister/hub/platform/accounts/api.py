@@ -6,29 +6,24 @@ session's cookie and the token against forgery that /me tells.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Path, Query, Request
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.database import of_each
 from cloister.hub.description import Limit, Taken, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import links, people, sessions, tokens
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import folded, person_by_id
 from cloister.hub.web.forms import token_of
 from cloister.hub.web.routing import After, Routes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.records.accounts import Person
-
 
 Search = Annotated[str, Query(max_length=200)]
 Id = Annotated[str, Path(max_length=64)]

@@ -9,23 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy.orm import Session
 
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, STEWARD, actions
+from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
-from cloister.hub.platform.accounts.audit import log_event
-from cloister.hub.platform.accounts.people import check_roles, roles_of
+from cloister.hub.platform.accounts.people import check_roles, log_event, roles_of
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person
 from cloister.hub.records.people import folded, person_of_address
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _LASTS = {
     "first": timedelta(days=7),

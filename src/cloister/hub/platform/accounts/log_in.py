@@ -15,24 +15,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from fastapi import Request
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.accounts import links, second_factor, sessions, throttle
-from cloister.hub.platform.accounts.audit import as_person, log_event
 from cloister.hub.platform.accounts.hashing import LONGEST, plain
 from cloister.hub.platform.accounts.parts import parts_of
-from cloister.hub.platform.accounts.people import add_person, revoke_tokens
+from cloister.hub.platform.accounts.people import add_person, as_person, log_event, revoke_tokens
 from cloister.hub.problems import Conflict, Unauthenticated
 from cloister.hub.records.accounts import OneTimeLink, Person
 from cloister.hub.records.people import folded, person_of_address
-
-if TYPE_CHECKING:
-    from fastapi import Request
-
-    from cloister.hub.hub import Hub
-
 
 _UNKNOWN = "?"
 

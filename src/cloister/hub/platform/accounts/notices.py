@@ -8,22 +8,17 @@ stranger's; and nobody can have it unsaid.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
 
+from cloister.hub.hub import Hub
 from cloister.hub.records.people import names_of
 from cloister.hub.records.trail import AuditAbout, AuditLine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.hub import Hub
 
 _MOST = 20
 _READ = 200

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+from fastapi import Request
 from fastapi.responses import RedirectResponse
+from starlette.responses import Response
 
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.hub import Hub
 from cloister.hub.platform.accounts import sessions, throttle
+from cloister.hub.platform.accounts.log_in import Entered
 from cloister.hub.problems import Unauthenticated, problem_of
 from cloister.hub.web.formats import is_address
+from cloister.hub.web.forms import Form
 from cloister.hub.web.render import render
-
-if TYPE_CHECKING:
-    from fastapi import Request
-    from starlette.responses import Response
-
-    from cloister.errors import CloisterError
-    from cloister.hub.hub import Hub
-    from cloister.hub.platform.accounts.log_in import Entered
-    from cloister.hub.web.forms import Form
 
 _YEAR = 365 * 86400
 _LONGEST = 500
@@ -73,8 +70,6 @@ def entered_by(hub: Hub, entered: Entered, back: str) -> Response:
 
 def password_twice(form: Form) -> str:
     """A new password that was typed twice, as it was typed."""
-    from cloister.errors import InvalidParameter
-
     first = form.get("password", "")
     if first != form.get("again", ""):
         raise InvalidParameter("The password is invalid", why="the two are not the same", instead="type it twice")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse
@@ -10,19 +10,16 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.accounts import links, second_factor, sessions, sign_on
-from cloister.hub.platform.accounts.audit import log_event
 from cloister.hub.platform.accounts.log_in import enter_by_link, enter_by_password, pass_second_factor
 from cloister.hub.platform.accounts.notices import said_at_sign_in
 from cloister.hub.platform.accounts.pages_common import again, back_to, entered_by, onward, password_twice
+from cloister.hub.platform.accounts.people import log_event
 from cloister.hub.web.flashes import flash
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
 
 
 def add(routes: Pages) -> None:
@@ -111,8 +108,9 @@ def add(routes: Pages) -> None:
     def link(request: Request, hub: HubDep, secret: str) -> Response:
         with hub.database.reading() as db:
             row = links.look(hub, db, secret)
+        least = hub.settings.password_length
         values: dict[str, Any] = {"link": row, "action": request.url.path, "email": "", "name": "", "problem": None}
-        return render(request, "accounts/link.html", **values | _least(hub))
+        return render(request, "accounts/link.html", least=least, **values)
 
     @routes.post("/link/{secret}", "public.read")
     def follow(request: Request, hub: HubDep, secret: str, form: FormDep) -> Response:
@@ -123,14 +121,10 @@ def add(routes: Pages) -> None:
             password = password_twice(form) if row.kind != "login" else ""
             entered = enter_by_link(hub, request, secret, email=email, name=name, password=password)
         except CloisterError as error:
-            values = {"link": row, "action": request.url.path, "email": email[:320], "name": name[:200], **_least(hub)}
-            return again(request, "accounts/link.html", error, **values)
+            values = {"link": row, "action": request.url.path, "email": email[:320], "name": name[:200]}
+            return again(request, "accounts/link.html", error, least=hub.settings.password_length, **values)
         return entered_by(hub, entered, "/")
 
 
 def _login_values(hub: Hub, back: str, typed: str = "") -> dict[str, Any]:
     return {"problem": None, "back": back, "email": typed, "single_sign_on": bool(hub.settings.oidc_issuer)}
-
-
-def _least(hub: Hub) -> dict[str, Any]:
-    return {"least": hub.settings.password_length}

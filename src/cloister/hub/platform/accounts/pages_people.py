@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, OFFERED_ROLES, STEWARD
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.accounts import links, people, second_factor, sessions
-from cloister.hub.platform.accounts.audit import log_event
 from cloister.hub.platform.accounts.pages_common import again
+from cloister.hub.platform.accounts.people import log_event
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import names_of, person_by_id
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.accounts import Person
 
 _PAGE = 50
 

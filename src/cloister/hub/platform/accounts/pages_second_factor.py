@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from cloister.errors import AccessDenied, CloisterError
-from cloister.hub.caller import CallerDep, PersonDep
+from cloister.hub.caller import Caller, CallerDep, PersonDep
 from cloister.hub.decisions.callers import must_have_second_factor
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.accounts import second_factor, sessions, totp
-from cloister.hub.platform.accounts.audit import as_person, log_event
 from cloister.hub.platform.accounts.log_in import prove_code
 from cloister.hub.platform.accounts.pages_common import again, back_to, onward
+from cloister.hub.platform.accounts.people import as_person, log_event
 from cloister.hub.records.accounts import Person
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 """A session whose second factor has yet to be set up has no caller; the handlers look at it themselves."""
 

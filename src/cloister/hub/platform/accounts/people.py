@@ -6,28 +6,38 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import Any
 
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, OFFERED_ROLES, ROLES, STEWARD
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.accounts import sessions
-from cloister.hub.platform.accounts.audit import log_event
 from cloister.hub.problems import Conflict
 from cloister.hub.records.accounts import ApiToken, OneTimeLink, Person, PersonRole
 from cloister.hub.records.people import folded, person_by_id
 from cloister.printable import is_printable
 
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-
 _LONGEST_LIST = 200
+
+
+def log_event(
+    hub: Hub, db: Session, caller: Caller, action: str, person: str = "", *, kind: str = "person", **details: Any
+) -> None:
+    """Write that the caller did something to a person, a session or a token: the one place where accounts write to the log."""
+    from cloister.hub.platform.trail import write
+
+    write(hub, db, caller, action, kind=kind, object_id=person, **details)
+
+
+def as_person(person: Person, address: str) -> Caller:
+    """Somebody who has just proved who they are, before any session says so."""
+    return Caller(id=person.id, email=person.email, name=person.name, institution=person.institution, address=address)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,21 +10,17 @@ from __future__ import annotations
 import base64
 import hmac
 import re
-from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.accounts import totp
 from cloister.hub.problems import Conflict, Missing, Unauthenticated
 from cloister.hub.records.accounts import Person, RecoveryCode, WebSession
 from cloister.noise import default_random
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 SECRET = "recovery codes"  # noqa: S105  (the name of a secret)
 """What backup codes are kept under: made once, so that another master key leaves them good."""

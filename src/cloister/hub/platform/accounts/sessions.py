@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
+from fastapi import Request
 from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+from starlette.responses import Response
 
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import USED_EACH, caller_from, caller_of_token, must_have_second_factor, standing
+from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person, SignOn, WebSession
-
-if TYPE_CHECKING:
-    from fastapi import Request
-    from sqlalchemy.orm import Session
-    from starlette.responses import Response
-
-    from cloister.hub.hub import Hub
-    from cloister.hub.settings import Settings
+from cloister.hub.settings import Settings
 
 _AGENT = 200
 _ADDRESS = 64
@@ -79,17 +75,13 @@ def _of_session(hub: Hub, session: str, address: str) -> Caller:
         stands = standing(db, person.id)
     assert stands is not None
     if now - row.used >= USED_EACH:
-        _touch(hub, session, now)
+        with hub.database.begin() as db:
+            db.execute(update(WebSession).where(WebSession.digest == session, WebSession.used < now).values(used=now))
     caller = caller_from(stands, via="session", address=address, second_factor=row.second_factor, session=session)
     needed = person.totp is not None or must_have_second_factor(hub.settings, caller.roles)
     if needed and not row.second_factor:
         return Caller(session=session, address=address, locale=person.locale)  # half: nobody, but its forms are known
     return caller
-
-
-def _touch(hub: Hub, session: str, now: datetime) -> None:
-    with hub.database.begin() as db:
-        db.execute(update(WebSession).where(WebSession.digest == session, WebSession.used < now).values(used=now))
 
 
 def give_cookie(response: Response, hub: Hub, secret: str) -> None:

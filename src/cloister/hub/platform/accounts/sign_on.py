@@ -7,36 +7,30 @@ account that is there; its owner signs in and connects it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
+from fastapi import Request
 from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
 from cloister.errors import AccessDenied
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import OFFERED_ROLES
+from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.platform.accounts import sessions
-from cloister.hub.platform.accounts.audit import as_person, log_event
 from cloister.hub.platform.accounts.links import still_good
 from cloister.hub.platform.accounts.log_in import Entered
 from cloister.hub.platform.accounts.oidc import Identity, Provider
 from cloister.hub.platform.accounts.parts import parts_of
-from cloister.hub.platform.accounts.people import add_person
+from cloister.hub.platform.accounts.people import add_person, as_person, log_event
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
 from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.settings import listed
 from cloister.printable import UNPRINTABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fastapi import Request
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 COOKIE = "cloister_sign_on"
 """Binds a visit to the provider to the browser that left."""

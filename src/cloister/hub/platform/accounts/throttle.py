@@ -12,19 +12,16 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
 
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.problems import TooMany
 from cloister.hub.records.accounts import Attempts
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.hub import Hub
 
 KNOWN = "cloister_known"
 """The cookie of a browser that has signed in before: it identifies nobody, and is used here alone."""
@@ -101,7 +98,7 @@ def take(hub: Hub, db: Session, *subjects: Subject) -> None:
             after=seconds,
         )
     for row, subject in rows:
-        row.failures = _remembered(row, now) + 1
+        row.failures = max(0, row.failures - int((now - row.last) / _FORGOTTEN)) + 1
         row.last = now
         wait = wait_after(row.failures, subject.free)
         row.until = now + timedelta(seconds=wait) if wait else None
@@ -120,10 +117,6 @@ def forgive(hub: Hub, db: Session, mine: Subject, *shared: Subject) -> None:
 def forget_old(db: Session, now: datetime) -> None:
     """Sweep out what has long been forgotten."""
     db.execute(delete(Attempts).where(Attempts.last < now - _KEPT))
-
-
-def _remembered(row: Attempts, now: datetime) -> int:
-    return max(0, row.failures - int((now - row.last) / _FORGOTTEN))
 
 
 def _row(hub: Hub, db: Session, subject: Subject, now: datetime) -> tuple[Attempts, Subject]:

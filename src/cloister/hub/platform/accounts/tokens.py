@@ -8,26 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
 from cloister.hub.decisions.callers import TOKEN_PREFIX, caller_again
 from cloister.hub.decisions.policy.actions import ANYBODY, NOBODY, Action, actions
+from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id, new_secret
-from cloister.hub.platform.accounts.audit import log_event
-from cloister.hub.platform.accounts.people import clean
+from cloister.hub.platform.accounts.people import clean, log_event
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import ApiToken, Person, WebSession
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _MOST = 50
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")

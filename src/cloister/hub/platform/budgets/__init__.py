@@ -11,19 +11,18 @@ What may not live here: a sum of charges of its own (the ledger's counts), a dec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlalchemy.orm import Session
+
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Action, register_actions
+from cloister.hub.hub import Hub
+from cloister.hub.platform.budgets.granted import shares_of_project
 from cloister.hub.platform.budgets.guidance import USUAL, Advice, advice, odds
 from cloister.hub.platform.budgets.reading import sees_budget
+from cloister.hub.records.access import Project
 from cloister.hub.service import Card, Link, Service, routes_in
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.access import Project
 
 __all__ = ["SERVICE", "USUAL", "Advice", "advice", "odds", "sees_budget"]
 
@@ -48,8 +47,6 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 
 
 def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
-    from cloister.hub.platform.budgets.granted import shares_of_project
-
     return {"shares": shares_of_project(hub, db, row)}
 
 

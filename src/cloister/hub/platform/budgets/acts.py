@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import Object, Spend, check_amount
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.access import say, spoken
@@ -27,12 +29,6 @@ from cloister.privacy import Guarantee, exact
 from cloister.privacy.rational import exact_probability
 from cloister.session.questions.spend import Spend as Amount
 from cloister.session.questions.spend import measure_of, spend_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 
 def raise_budget(hub: Hub, caller: Caller, population: str, *, amount: str, why: str, delta: str = "") -> Guarantee:

@@ -20,13 +20,13 @@ from cloister.hub.platform.budgets.reading import (
     balance_of,
     balances,
     charges_of,
-    nothing_of,
     purses_of,
     seen_population,
     shares_of,
 )
 from cloister.hub.records.access import BudgetRequest
 from cloister.hub.web.routing import Number, Routes
+from cloister.privacy import zero_of
 
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
 
@@ -104,7 +104,7 @@ def _frozen(balance: BalanceOut) -> BalanceOut:
         return balance
 
     def spent(share: ShareOut) -> ShareOut:
-        return share.model_copy(update={"left": nothing_of(share.share)})
+        return share.model_copy(update={"left": zero_of(share.share)})
 
     mine = None if balance.mine is None else spent(balance.mine)
     return balance.model_copy(update={"mine": mine, "shares": [spent(each) for each in balance.shares]})

@@ -9,28 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
 
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import GrantFacts
 from cloister.hub.description import Told
+from cloister.hub.hub import Hub
 from cloister.hub.platform.access import Names, members_text, names_in
-from cloister.hub.records.access import Grant, ProjectDataSet
+from cloister.hub.records.access import Grant, Project, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row
-from cloister.privacy import zero_of
+from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import less
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.access import Project
-    from cloister.privacy import Guarantee
 
 _MOST = 200
 
@@ -131,11 +125,5 @@ def _purses(facts: GrantFacts, names: Names, caller: Caller | None, _: Callable[
         yield from sorted((each, True) for each in addresses if caller is None or each == caller.email)
     elif caller is None:
         yield members_text(members, names, _), False
-    elif _among(facts, caller):
-        yield caller.email, True
-
-
-def _among(facts: GrantFacts, caller: Caller) -> bool:
-    """Whether a grant that names nobody may be somebody's: what it asks of them besides is looked at when they act."""
-    institutions = facts.members.institutions
-    return institutions is None or caller.institution in institutions
+    elif members.institutions is None or caller.institution in members.institutions:
+        yield caller.email, True  # what it asks of them besides is looked at when they act

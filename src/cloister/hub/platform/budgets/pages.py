@@ -8,23 +8,24 @@ It is served as an image, so it can't use the page's colours: each look has its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import Path, Query, Request
 from markupsafe import Markup
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import Typed, thread
 from cloister.hub.platform.budgets import acts
 from cloister.hub.platform.budgets.granted import granted_shares
@@ -53,15 +54,6 @@ from cloister.ledger import Charge
 from cloister.privacy import ZCDP
 from cloister.privacy.rational import text_of
 from cloister.session.questions.spend import amount_of, less
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-
 
 NAME = r"^[^\x00-\x1f]+$"
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]

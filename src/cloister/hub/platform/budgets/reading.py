@@ -11,29 +11,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import Object, Policy, closing_policy
 from cloister.hub.description import Told
+from cloister.hub.hub import Hub
 from cloister.hub.platform.budgets.granted import GrantedOut
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.catalogue import Population
+from cloister.ledger import Charge
 from cloister.ledger.measure import decode
+from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import Spend, amount_of, less, measure_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.ledger import Charge
-    from cloister.privacy import Guarantee
 
 _PART = "budget events"
 _MAKING = threading.Lock()
@@ -49,7 +46,7 @@ class ShareOut(BaseModel):
     @property
     def drawn(self) -> Guarantee:
         """What is gone of it."""
-        return less(self.share, self.left) or nothing_of(self.share)
+        return less(self.share, self.left) or zero_of(self.share)
 
 
 class BalanceOut(BaseModel):
@@ -79,16 +76,6 @@ class Event:
     budget: Guarantee
     who: str
     why: str
-
-
-def nothing_of(guarantee: Guarantee) -> Guarantee:
-    """Nothing, in the measure of a guarantee.
-
-    >>> from cloister.privacy import PureDP
-    >>> nothing_of(PureDP(1))
-    PureDP(epsilon='0')
-    """
-    return Spend(measure_of(guarantee), Fraction(0), Fraction(0)).whole()
 
 
 def population_object(hub: Hub, db: Session, row: Population) -> Object:
@@ -147,7 +134,7 @@ def balance_of(hub: Hub, db: Session, caller: Caller, row: Population, which: Ob
         title=row.title,
         total=total,
         spent=spent,
-        remaining=nothing_of(total) if frozen else less(total, spent) or nothing_of(total),
+        remaining=zero_of(total) if frozen else less(total, spent) or zero_of(total),
         unbounded=ledger.unbounded(row.name),
         frozen=frozen,
         whole=allowed(hub, db, caller, "budget.charges", which).allowed,
@@ -191,9 +178,8 @@ def charges_of(
 
 def reserved_in(charges: Iterable[Charge], total: Guarantee) -> Guarantee:
     """What is charged for work from which nothing has left yet."""
-    held = nothing_of(total)
     amount = sum((amount_of(each.cost) for each in charges if each.state == "reserved" and each.cost is not None), Fraction(0))
-    return Spend(measure_of(held), amount, Fraction(0)).whole()
+    return Spend(measure_of(total), amount, Fraction(0)).whole()
 
 
 class _Book:

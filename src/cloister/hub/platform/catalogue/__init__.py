@@ -16,8 +16,10 @@ What may not live here: a decision about who may what (`access`), a release of a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from sqlalchemy.orm import Session as Db
 
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
 from cloister.hub.platform.catalogue.live import live_of, sweep_scratch
 from cloister.hub.platform.catalogue.masked import (
@@ -42,12 +44,6 @@ from cloister.hub.platform.catalogue.sources import PooledRows, source_of
 from cloister.hub.platform.catalogue.versions import add_masked, add_rows
 from cloister.hub.platform.catalogue.windows import window_with
 from cloister.hub.service import Card, Guide, Link, Service, routes_in
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 __all__ = [
     "SERVICE",

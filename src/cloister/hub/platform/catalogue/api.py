@@ -6,15 +6,16 @@ A file is the body of its request, read as it comes; what arrived whole waits fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Request
+from sqlalchemy.orm import Session as Db
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.description import Limit, read_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.arrivals import arrivals_of, connected, discard, kept, kind_of, received
 from cloister.hub.platform.catalogue.metadata import from_outside
@@ -44,12 +45,6 @@ from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import parts_of, told_parts
 from cloister.hub.storage import Reading, missing_in
 from cloister.hub.web.routing import Number, Routes
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 DataSetName = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 _Number = Annotated[int, Path(ge=1, le=2**31 - 1)]

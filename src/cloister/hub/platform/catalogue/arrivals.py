@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue.sources import authorities_of, reached, table_store_of
 from cloister.hub.platform.trail import write
@@ -37,12 +39,6 @@ from cloister.hub.storage import (
     suggestion,
 )
 from cloister.tables.declaring.table import check_printable
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _PIECE = 2**20
 _MOST_WAITING = 20

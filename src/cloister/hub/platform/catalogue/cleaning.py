@@ -13,25 +13,22 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete, select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.arrivals import stored, table_in
 from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.records.owner_views import OwnerView, found_in, view_of
 from cloister.hub.storage import DATES, NUMBERS, Reading, missing_in, reader_of
+from cloister.hub.web.forms import Form
 from cloister.tables.sourcing.preparation import LONGEST_OFFENDER
 from cloister.tables.sourcing.reading import read_days, read_number, read_seconds
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.web.forms import Form
 
 CELLS = "cells"
 """The kind of the view that holds what was said."""

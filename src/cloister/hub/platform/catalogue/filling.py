@@ -8,28 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import reading
+from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.platform.catalogue.typed import beginning, declared_places, places_typed
-from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.storage import STATISTICS, HeaderColumn, is_chinese, read_labels
+from cloister.hub.web.forms import Form
 from cloister.query.words import unheard
 from cloister.tables.declaring.codebooks import read_codebook
 from cloister.tables.declaring.draft import BOUNDED, Codebook, ColumnDraft, declaration_text, of_declaration
 from cloister.tables.declaring.vocabulary import suggest
 from cloister.tables.engines.guard import tried
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import Arrival
-    from cloister.hub.web.forms import Form
 
 DROP = "-"
 """In the line for several columns: drop them. Nothing there means: leave the kind as it is."""
@@ -149,8 +146,6 @@ def from_file(
     """What a codebook in a file fills in; that of a statistics package is read in a process of its own."""
     kind = name.lower().rpartition(".")[2]
     if kind in STATISTICS:
-        from cloister.hub.platform.catalogue.sources import table_store_of
-
         text = read_labels(content, kind, table_store_of(hub).limits)
     else:
         letters = "gb18030" if is_chinese(content) else "cp1252"

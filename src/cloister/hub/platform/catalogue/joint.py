@@ -11,22 +11,20 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
+from sqlalchemy.orm import Session as Db
+
 from cloister.crypto import SigningKey, canonical_json
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import domains_of
+from cloister.tables.sourcing.sources import Source
 from cloister.together import Coordinator, Roster, SignedRoster
 from cloister.together.joint import JointSource
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
-    from cloister.tables.sourcing.sources import Source
 
 SITES = "sites"
 """The kind of such a version, as it is stored."""

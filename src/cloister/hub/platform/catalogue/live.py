@@ -11,18 +11,19 @@ tables is `Held`, and carried out on these very tables or not at all, however sl
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, UnknownTable
 from cloister.hub.decisions.facts import parts_by_data_set
 from cloister.hub.decisions.held import Exchanged, Held
 from cloister.hub.generation import generation, read_generation
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.origins import whole_of
 from cloister.hub.platform.catalogue.sources import label_of, source_of
 from cloister.hub.problems import Conflict
@@ -30,15 +31,8 @@ from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.query import Session
 from cloister.session.state.lineage import SharedRows
+from cloister.tables import PrivateTable, PublicTable
 from cloister.tables.engines.folder import sweep
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
-    from cloister.tables import PrivateTable, PublicTable
 
 _PART, _KEEPER = "live tables", "catalogue keeper"
 

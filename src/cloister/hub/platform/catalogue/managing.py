@@ -6,15 +6,18 @@ Deleting destroys keys first. Once that is committed nobody can read the rows ag
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Select, select
 from sqlalchemy import delete as delete_rows
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, STEWARD
 from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.joint import SITES, check_sites, joined_in
 from cloister.hub.platform.catalogue.live import live_of
@@ -30,13 +33,7 @@ from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import is_readable, labels_in, parts_of, policies_in_row, retention_of
 from cloister.hub.storage import StoredTable
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.tables import PreparationReport
+from cloister.tables import PreparationReport
 
 
 def describe(
@@ -113,14 +110,9 @@ def _check_labels(hub: Hub, db: Db, caller: Caller, row: DataSet, policy: Mappin
             )
 
 
-def is_listed(db: Db, row: DataSet) -> bool:
-    """Whether everybody finds it in the catalogue."""
-    return _listing(db, row) is not None
-
-
 def list_to_everybody(hub: Hub, db: Db, caller: Caller, row: DataSet, *, listed: bool) -> None:
     """Put it into everybody's catalogue, or take it out."""
-    found = _listing(db, row)
+    found = listing_of(db, row)
     if listed == (found is not None):
         return
     if found is None:
@@ -292,7 +284,8 @@ def _keyed(file: str) -> Select[str]:
     return select(DataSetVersion.id).where(DataSetVersion.file == file, DataSetVersion.destroyed.is_(None))
 
 
-def _listing(db: Db, row: DataSet) -> Grant | None:
+def listing_of(db: Db, row: DataSet) -> Grant | None:
+    """The grant by which everybody finds it in the catalogue."""
     wanted = select(Grant).where(Grant.object == row.id, Grant.role == LISTED, Grant.revoked.is_(None))
     return next((each for each in db.scalars(wanted) if each.attributes == {"anybody": True}), None)
 

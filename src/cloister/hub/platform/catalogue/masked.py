@@ -19,12 +19,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import canonical_json
 from cloister.errors import CloisterError
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.joint import DEADLINE, WAIT, key_of
 from cloister.hub.platform.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
 from cloister.hub.problems import Conflict
@@ -34,11 +35,6 @@ from cloister.together.sealed.table import SealedSource
 from cloister.together.sealed.wire import KeyHolderLine
 
 _LOG = logging.getLogger("cloister.hub.catalogue")
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
 
 MASKED = "masked"
 """The kind of such a version, as it is stored; the folder, and the key of the lines of a process."""

@@ -12,22 +12,19 @@ knows as the first window's, so that nobody else registers it as theirs.
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.windows import apart, populations_ever
 from cloister.hub.platform.trail import raise_alert
-from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
+from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.session.state.lineage import SharedRows, identity_digest, marks_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import Arrival
+from cloister.tables.engines.postgres import PostgresSource
+from cloister.tables.engines.spark_connect import SparkConnectSource
 
 _SECRET = "origin of rows"  # noqa: S105  (the name of a secret)
 
@@ -86,9 +83,6 @@ def _elsewhere(db: Db, data_set: DataSet, origin: str) -> list[DataSet]:
 def whole_of(hub: Hub, db: Db, data_set: DataSet, source: object) -> dict[str, str]:
     """Of a table of a database of which this is a window: by what the ledger knows all of it, each with the population whose it
     is as a whole, the first window's. One that is no window's of this data set is refused."""
-    from cloister.tables.engines.postgres import PostgresSource
-    from cloister.tables.engines.spark_connect import SparkConnectSource
-
     if not isinstance(source, PostgresSource | SparkConnectSource) or not source.part:
         return {}
     marks = marks_of(source, hub.ledger).whole

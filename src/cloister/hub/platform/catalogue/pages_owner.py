@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Path, Request
+from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import UnreadableView, unreadable_views
 from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.filling import declared_by, filled
@@ -24,6 +25,7 @@ from cloister.hub.platform.catalogue.shared import others_of
 from cloister.hub.platform.catalogue.typed import KINDS, WideFormDep, declaration_typed, keep, policy_typed, typed_of
 from cloister.hub.platform.catalogue.versions import opened_again, redeclare, was_charged
 from cloister.hub.platform.catalogue.windows import column_of, next_window, windows_of
+from cloister.hub.platform.trail import attempts, titles
 from cloister.hub.problems import Conflict, Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of
@@ -33,12 +35,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _NOT_TYPED = ("prohibitions", "forbidden", "sources")
 """Parts of a policy that the form does not show, and that it therefore leaves as they are."""
@@ -154,12 +150,11 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
         live.renew(db)
         policy = reading.policy_of(row)
         uses = reading.uses_of(db, row)
-        partners = _names_of(db, policy.combinable_with)
         shared = others_of(db, row)
         values: dict[str, Any] = {
             "row": row,
             "versions": managing.versions_of(db, row),
-            "listed": managing.is_listed(db, row),
+            "listed": managing.listing_of(db, row) is not None,
             "uses": uses,
             "people": names_of(db, [each.person for each in uses]),
             "windows": windows_of(db, row),
@@ -167,16 +162,14 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
             "sharing": managing.sharing(db, row),
             "unreadable": _unreadable(hub, db, row, request_gettext(request)),
             "forgettable": _forgettable(row),
+            "partners": _names_of(db, policy.combinable_with),
             "shared": shared,
             "shared_names": [each.name for each in shared or () if each.owner == caller.id],
         }
-    from cloister.hub.platform.trail import attempts, titles
-
     broken = live.closed_for.get(name) if row.state == "open" else None
     values |= {
         "problem": problem,
         "policy": policy,
-        "partners": partners,
         "provider": row.provider,
         "retention_day": reading.last_day(policy) or "",
         "sensitivities": SENSITIVITIES[1:],

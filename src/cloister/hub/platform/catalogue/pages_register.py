@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
 from cloister.hub.guidance import guidance, usual
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.arrivals import arrival_of, columns_of, connected, discard, look
 from cloister.hub.platform.catalogue.cleaning import cells_typed
-from cloister.hub.platform.catalogue.filling import declared_by, filled, from_file, suggested, typed_so_far, written
+from cloister.hub.platform.catalogue.filling import Filled, declared_by, filled, from_file, suggested, typed_so_far, written
 from cloister.hub.platform.catalogue.pages import Name
 from cloister.hub.platform.catalogue.pages_upload import new_page
 from cloister.hub.platform.catalogue.registering import UNITS, Wanted, registered
@@ -34,10 +34,6 @@ from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.tables.declaring.draft import declaration_text, of_declaration
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 _ROWS = 10
 _LARGEST_CODEBOOK = 2**26
@@ -65,7 +61,8 @@ def add(routes: Pages) -> None:
     def declared(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: WideFormDep) -> Response:
         arrival = _saved(hub, caller, number, form)
         if form.text("fill"):
-            return _filled(request, hub, caller, arrival, form)
+            columns, translate = columns_of(arrival), request_gettext(request)
+            return _filled(request, hub, caller, arrival, lambda: filled(hub, caller, arrival.typed, columns, form, translate))
         _, wrong = _read(hub, caller, arrival)
         if wrong:
             return declare_page(request, hub, caller, arrival, wrong=wrong)
@@ -184,9 +181,9 @@ def _read(hub: Hub, caller: Caller, arrival: Arrival) -> tuple[Wanted | None, di
         return wanted_of(arrival.typed, columns_of(arrival), lambda names: reading.names_to_ids(hub, db, caller, names))
 
 
-def _filled(request: Request, hub: Hub, caller: Caller, arrival: Arrival, form: Form) -> Response:
+def _filled(request: Request, hub: Hub, caller: Caller, arrival: Arrival, fill: Callable[[], Filled]) -> Response:
     try:
-        found = filled(hub, caller, arrival.typed, columns_of(arrival), form, request_gettext(request))
+        found = fill()
     except CloisterError as error:
         return declare_page(request, hub, caller, arrival, problem=problem_of(error))
     with hub.database.begin() as db:
@@ -281,13 +278,10 @@ def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, w
 
 
 def _filled_from(request: Request, hub: Hub, caller: Caller, number: str, name: str, content: bytes) -> Response:
-    _ = request_gettext(request)
-    arrival = _own(hub, caller, number)
+    _, arrival = request_gettext(request), _own(hub, caller, number)
     columns = columns_of(arrival)
-    try:
-        found = from_file(hub, typed_so_far(arrival, columns, _), columns, name, content, _)
-    except CloisterError as error:
-        return declare_page(request, hub, caller, arrival, problem=problem_of(error))
-    with hub.database.begin() as db:
-        arrival_of(db, caller, number).typed = found.typed
-    return go(request, f"/register/{number}", found.said)
+
+    def fill() -> Filled:
+        return from_file(hub, typed_so_far(arrival, columns, _), columns, name, content, _)
+
+    return _filled(request, hub, caller, arrival, fill)

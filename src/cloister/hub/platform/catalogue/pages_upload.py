@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import PersonDep
-from cloister.hub.hub import HubDep
+from cloister.hub.caller import Caller, PersonDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.arrivals import arrivals_of, discard, kept, kind_of, received
 from cloister.hub.platform.catalogue.cleaning import reading_of
 from cloister.hub.platform.catalogue.pages import Name
 from cloister.hub.platform.catalogue.versions import add_version, add_window, check_open
 from cloister.hub.platform.catalogue.windows import column_of, next_window, windows_of
-from cloister.hub.problems import problem_of
+from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.settings import listed
 from cloister.hub.storage import Reading, SeveralSheets, accepted
@@ -32,11 +32,6 @@ from cloister.hub.web.forms import check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.problems import Problem
 
 
 def add(routes: Pages) -> None:

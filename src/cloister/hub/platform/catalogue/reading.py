@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError
+from cloister.hub.caller import Caller
 from cloister.hub.database import damaged, readable
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
 from cloister.hub.decisions.policy import Object, Policy, decide
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import of_data_set
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
@@ -24,12 +27,6 @@ from cloister.hub.records.policies import policies_in_row
 from cloister.hub.records.trail import AuditLine
 from cloister.privacy import Guarantee
 from cloister.tables.expression.names import alias, quoted
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 
 @dataclass(frozen=True, kw_only=True)

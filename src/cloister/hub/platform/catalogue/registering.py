@@ -11,17 +11,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object
 from cloister.hub.decisions.policy import Spend
 from cloister.hub.decisions.policy.mandatory import alike
 from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.catalogue.arrivals import connected, discard, kept, sent
@@ -41,13 +44,7 @@ from cloister.query import Session
 from cloister.session.state.lineage import SharedRows
 from cloister.tables import PrivateTable
 from cloister.tables.declaring.table import check_events, check_printable
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.tables.sourcing.sources import Source
+from cloister.tables.sourcing.sources import Source
 
 POPULATION = r"[^\W_][\w .()-]{0,119}"
 Along: TypeAlias = Callable[["Db", DataSet, DataSetVersion], None]

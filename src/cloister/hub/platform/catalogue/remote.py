@@ -13,23 +13,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
+from cloister.hub.caller import Caller
 from cloister.hub.generation import generation
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.sites import SiteCall, SiteMessage
 from cloister.together.coordinator import CLOCK, LOOK, Letter, Mailboxes, Presence
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 Box = TypeVar("Box", bound=Mailboxes)
 Kept = TypeVar("Kept")

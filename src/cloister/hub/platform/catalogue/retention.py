@@ -10,15 +10,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
 from cloister.hub.database import of_each
 from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.arrivals import forget_old
 from cloister.hub.platform.catalogue.live import live_of
 from cloister.hub.platform.catalogue.managing import forget_keys, remove, versions_of
@@ -31,11 +33,6 @@ from cloister.hub.records.policies import retention_of
 from cloister.hub.service import JobType, Progress
 from cloister.hub.storage import StoredTable
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
 
 _KIND = "catalogue.expire"
 KEEPER = "catalogue keeper"

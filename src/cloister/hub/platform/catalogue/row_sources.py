@@ -8,26 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue.arrivals import arrival_of, forget, table_in
 from cloister.hub.platform.catalogue.cleaning import cleaned
 from cloister.hub.platform.catalogue.origins import origin_of
 from cloister.hub.platform.catalogue.sources import source_of, table_store_of
 from cloister.hub.problems import Conflict
-from cloister.hub.records.catalogue import Arrival, DataSetVersion
+from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.storage import StoredTable
 from cloister.tables.sourcing.sources import Source
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSet
 
 
 class RowSource(Protocol):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from cloister.hub.description import Taken, Told, example, read_of
 from cloister.hub.guidance import budget_of
+from cloister.hub.platform.catalogue.reading import Entry, Money
+from cloister.hub.records.catalogue import Arrival, DataSet, Population
 from cloister.hub.records.policies import parts_of, told_parts
 from cloister.privacy import Guarantee
-
-if TYPE_CHECKING:
-    from cloister.hub.platform.catalogue.reading import Entry, Money
-    from cloister.hub.records.catalogue import Arrival, DataSet, Population
-    from cloister.tables import PreparationReport
+from cloister.tables import PreparationReport
 
 _Plain = r"^[^\x00]*$"
 Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]

@@ -11,20 +11,17 @@ in the ledger may be opened again, once it is the only one; the other one cannot
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
-from cloister.hub.platform.trail import raise_alert, write
+from cloister.hub.hub import Hub
+from cloister.hub.platform.trail import DATA_SET, key_of, raise_alert, sealed, write
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import AuditAbout, AuditLine
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
 
 _SHARED, _OPENED = "dataset.shared", "dataset.open"
 _HUB = Caller(name="cloister", via="system")
@@ -60,8 +57,6 @@ def close_shared(hub: Hub, shared: Mapping[str, frozenset[str]]) -> list[str]:
 def others_of(db: Db, row: DataSet) -> list[DataSet] | None:
     """Of a data set that was closed because its rows are in others too, and was not opened since: these others that are not
     deleted. None of any other."""
-    from cloister.hub.platform.trail import DATA_SET, key_of, sealed
-
     if row.state != "closed":
         return None
     about = select(AuditAbout.number).where(AuditAbout.object == key_of(DATA_SET, row.id))

@@ -13,11 +13,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import canonical_json
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue.joint import SITES, coordinators_of, joined_in
 from cloister.hub.platform.catalogue.masked import MASKED, line_of, masked_in
@@ -27,13 +29,8 @@ from cloister.hub.records.catalogue import DataSet, DataSetPart, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
 from cloister.tables import PrivateTable
+from cloister.tables.sourcing.sources import Source
 from cloister.together.pooled import PooledSource
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
-    from cloister.tables.sourcing.sources import Source
 
 POOLED = "pooled"
 """The kind of such a version, as it is stored."""

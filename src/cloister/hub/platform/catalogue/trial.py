@@ -10,33 +10,29 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete, select
 
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.arrivals import arrival_of, stored, table_in
 from cloister.hub.platform.catalogue.cleaning import cells_asked, cells_said, readings_of, say_cells
 from cloister.hub.platform.catalogue.live import scratch_of
 from cloister.hub.platform.catalogue.metadata import provider_of
-from cloister.hub.platform.catalogue.registering import check_allowed, drafted
+from cloister.hub.platform.catalogue.registering import Wanted, check_allowed, drafted
 from cloister.hub.platform.catalogue.sources import reached, table_store_of
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict
+from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.hub.storage import KeptAddress
 from cloister.printable import json_of, shown
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Offenders, PrivateTable, Workspace, prepare
+from cloister.tables import Offenders, PreparationReport, PrivateTable, Workspace, prepare
 from cloister.tables.sourcing.preparation import LONGEST_OFFENDER
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.hub.platform.catalogue.registering import Wanted
-    from cloister.hub.records.catalogue import Arrival, DataSet
-    from cloister.tables import PreparationReport
-    from cloister.tables.sourcing.sources import Source
+from cloister.tables.sourcing.sources import Source
 
 _VIEW = "reading"
 _NUMBERS = (

@@ -12,13 +12,16 @@ when it was asked; what a declaration may not do is say something about the rows
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, InvalidDeclaration, InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.joint import SITES
 from cloister.hub.platform.catalogue.managing import destroy_all, now_version
@@ -36,13 +39,7 @@ from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import parts_of, policies_in_row
 from cloister.tables import PrivateTable, PublicTable
 from cloister.tables.declaring.table import check_events
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-    from cloister.tables.sourcing.sources import Source
+from cloister.tables.sourcing.sources import Source
 
 
 def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others: bool = False) -> int:

@@ -36,9 +36,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.hub.decisions.policy.mandatory import alike
@@ -47,9 +48,6 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.privacy import Guarantee
 from cloister.tables import Date
 from cloister.tables.declaring.plain import domain_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
 
 EVERY = ("year", "quarter", "month")
 _YEAR = r"(?!0000)(\d{4})"

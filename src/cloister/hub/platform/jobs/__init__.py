@@ -12,17 +12,13 @@ transaction of `progress.finish`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from sqlalchemy.orm import Session
 
-from cloister.hub.platform.jobs.queue import Superseded, caller_of_job, came_of, cancel, submit
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs.queue import Superseded, caller_of_job, came_of, cancel, open_jobs, submit
 from cloister.hub.platform.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
 from cloister.hub.service import Card, Link, Service, routes_in
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 __all__ = [
     "SERVICE",
@@ -39,8 +35,6 @@ __all__ = [
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
-    from cloister.hub.platform.jobs.queue import open_jobs
-
     jobs = open_jobs(db, caller)
     return [Card(template="jobs/card.html", values={"jobs": jobs}, order=30)] if jobs else []
 

@@ -17,26 +17,22 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, event, func, or_, select, update
-from sqlalchemy.orm import aliased
+from sqlalchemy.orm import Session, aliased
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing, Problem, TooMany
 from cloister.hub.records.jobs import Job
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.hub import Hub
-    from cloister.hub.service import Progress
+from cloister.hub.service import Progress
 
 ENDED = ("done", "failed", "cancelled")
 MOST_ATTEMPTS = 2

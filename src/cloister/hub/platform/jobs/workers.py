@@ -16,18 +16,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.jobs.queue import Claim, Superseded, beat, claim, end, finish, give_back, note, waits
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.service import Progress
-
-if TYPE_CHECKING:
-    from cloister.hub.hub import Hub
 
 _LOG = logging.getLogger("cloister.hub.jobs")
 _GRACE = 10.0

@@ -11,8 +11,10 @@ for denials and failures, `left` before a file goes out, and, after each questio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from sqlalchemy.orm import Session
 
+from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail.alerts import raise_alert, unseen, watch
 from cloister.hub.platform.trail.chain import DATA_SET, Act, BrokenLine, key_of
 from cloister.hub.platform.trail.profiles import question_details
@@ -21,12 +23,6 @@ from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.words import attempts, titles
 from cloister.hub.platform.trail.writing import accept, act_of, closed, left, opened, write, write_all, write_alone
 from cloister.hub.service import Card, Link, Service, routes_in
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 __all__ = [
     "DATA_SET",

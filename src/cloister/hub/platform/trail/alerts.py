@@ -12,24 +12,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
+from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail.fingerprints import closeness
 from cloister.hub.platform.trail.profiles import Histories, History, Question, questions_since
 from cloister.hub.platform.trail.writing import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.trail import Alert
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.hub import Hub
 
 N_ = str
 """Marks an English text that is translated where it is shown."""

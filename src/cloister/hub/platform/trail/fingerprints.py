@@ -10,22 +10,18 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 from sqlglot.generator import Generator
 
 from cloister.query.forms import form_of, stand_ins
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlglot import exp
-
 
 Closeness = Literal["same", "narrow", "one conjunct", "far"]
 _LONGEST = 20_000
@@ -90,9 +86,6 @@ class Fingerprint:
 def fingerprint(sql: str, dialect: str | None = None, *, tree: exp.Expression | None = None) -> Fingerprint | None:
     """The shape of a question; None for what cannot be read as one SELECT. `tree` is the text as it was parsed before, a copy of
     which nothing else is made."""
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
-
     if len(sql) > _LONGEST:
         return None
     try:
@@ -204,7 +197,8 @@ def closeness(one: Fingerprint, other: Fingerprint) -> Closeness:
         return "narrow" if extra.negated or (extra.equals and longer > _NARROW) else "one conjunct"
     if len(more) == 1 and len(less) == 1:
         (here,), (there,) = more, less
-        if _opposite(here, there) and min(len(left), len(right)) > _NARROW:
+        opposite = here.text == f"NOT {there.text}" or there.text == f"NOT {here.text}"
+        if opposite and min(len(left), len(right)) > _NARROW:
             return "narrow"
         if here.template == there.template and _neighbours(here, there):
             return "narrow"
@@ -220,10 +214,6 @@ def _neighbours(here: Condition, there: Condition) -> bool:
         return False
     moved = [pair for pair in zip(here.constants, there.constants, strict=True) if pair[0] != pair[1]]
     return len(moved) == 1 and _one_step(*moved[0])
-
-
-def _opposite(here: Condition, there: Condition) -> bool:
-    return here.text == f"NOT {there.text}" or there.text == f"NOT {here.text}"
 
 
 def _one_step(here: str, there: str) -> bool:
@@ -246,8 +236,6 @@ def _one_step(here: str, there: str) -> bool:
 
 def _condition(node: exp.Expression, wording: Wording) -> Condition:
     """A conjunct in its normal form: the column on the left, `<>` and NOT IN as NOT, constants in one writing."""
-    from sqlglot import exp
-
     while isinstance(node, exp.Paren):
         node = node.this
     turned = {exp.LT: exp.GT, exp.GT: exp.LT, exp.LTE: exp.GTE, exp.GTE: exp.LTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ}

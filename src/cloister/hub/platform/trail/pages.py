@@ -4,9 +4,10 @@ the alerts."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.hub.caller import Caller, CallerDep
@@ -27,9 +28,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
 
 NAME = Path(pattern=r"^[A-Za-z0-9_-]{1,32}$")
 LINE_NUMBER = Query(ge=0, le=2**31 - 1)

@@ -14,20 +14,17 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import String, cast, select
+from sqlalchemy.orm import Session
+from sqlglot import exp
 
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail.fingerprints import Fingerprint, shape_of
 from cloister.hub.platform.trail.reading import sealed
 from cloister.hub.records.trail import AuditLine
 from cloister.privacy.rational import text_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-    from sqlglot import exp
-
-    from cloister.hub.hub import Hub
 
 ASK = "question.ask"
 """The action of the lines that profiles are made of."""

@@ -11,14 +11,17 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from sqlalchemy import ColumnElement, Select, and_, false, func, literal, or_, select
+from sqlalchemy.orm import Session
 from starlette.responses import StreamingResponse
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import PROVIDER
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail.chain import ALGORITHM, DATA_SET, key_of
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet, Population
@@ -27,12 +30,6 @@ from cloister.hub.spreadsheets import safe
 from cloister.hub.web.routing import attachment
 from cloister.printable import json_of
 from cloister.stored import Stored
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 OUTCOMES = ("done", "denied", "failed")
 PAGE = 50

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail.chain import PARTS, START, Act, BrokenLine, about, seal
 from cloister.hub.platform.trail.writing import ACCEPT, GAP, keeper_of
 from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import InstrumentedAttribute, Session
-
-    from cloister.hub.hub import Hub
 
 _BATCH = 1000
 _UNREADABLE = "it was changed: it can't be read as a line"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cloister.hub.decisions.policy import actions
 from cloister.hub.records.access import Algorithm, Project
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
 
 N_ = str
 """Marks an English text that is translated where it is shown."""

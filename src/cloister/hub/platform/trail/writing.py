@@ -12,24 +12,20 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import bindparam, event, func, insert, select, update
+from sqlalchemy import Connection, bindparam, event, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
 from cloister.hub.database import Reader, WroteWhileReading
+from cloister.hub.hub import Hub
 from cloister.hub.platform.trail.chain import PARTS, START, Act, about, cleaned, no_secrets, seal, text_of
 from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
 from cloister.hub.statements import Statement
 from cloister.ledger.head import Head, HeadFile
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-    from sqlalchemy.orm import Session
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
 
 GAP, ACCEPT = "trail.gap", "trail.accept"
 _ROW = 1
