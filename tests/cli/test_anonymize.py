@@ -6,8 +6,7 @@ import hashlib
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 
 import polars as pl
@@ -85,11 +84,11 @@ def test_ended_by_a_signal_nothing_is_left(people: Path, tmp_path: Path, monkeyp
     out = tmp_path / "released.csv"
     out.write_text("of yesterday", encoding="utf-8")
 
-    @contextmanager
-    def terminated() -> Iterator[Callable[[str, float], None]]:
-        yield lambda stage, done: os.kill(os.getpid(), signal.SIGTERM) if stage in ("writing", "cutting") else None
+    def update(*, description: str, completed: float) -> None:
+        if description in ("writing", "cutting"):
+            os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(command, "_progress", terminated)
+    monkeypatch.setattr(command, "progress_bar", lambda *_, **__: nullcontext(update))
     before = signal.getsignal(signal.SIGTERM)
     said = run(people, *ASKED, "--identifying", "name", way, "--out", out)
     assert said.exit_code == 128 + signal.SIGTERM
