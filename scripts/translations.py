@@ -61,9 +61,21 @@ BELOW = (
     *(f"session/**/{each}.py" for each in ("rehearsal", "scrubbed", "shape", "sharing", "spend", "threshold", "view", "within")),
     *(
         f"tables/**/{each}.py"
-        for each in ("casts", "choices", "codebooks", "columns", "create_table", "dates", "ddi", "derived", "draft", "encrypted")
+        for each in (
+            "casts",
+            "choices",
+            "codebooks",
+            "columns",
+            "create_table",
+            "dates",
+            "ddi",
+            "derived",
+            "draft",
+            "during",
+            "encrypted",
+        )
     ),
-    *(f"tables/**/{each}.py" for each in ("expression/places", "expressions", "guard", "labels")),
+    *(f"tables/**/{each}.py" for each in ("encrypted", "expression/places", "expressions", "guard", "labels")),
     *(
         f"tables/**/{each}.py"
         for each in ("joins", "lines", "plain", "quotients", "scalar", "source_factory", "sources", "table", "texts", "workspace")

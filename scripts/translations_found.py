@@ -35,6 +35,7 @@ PLACED = {
 NOTES = {"CHOSEN", "FOLLOWS", "NOTE"}
 """Names of the notes that stand under an answer."""
 REFUSING = {
+    "no_such": ("instead", "why"),
     "refusal": ("why", "instead"),
     "refused": ("what", "why", "instead"),
     "unsupported": ("what", "instead"),
@@ -80,7 +81,7 @@ def said(tree: ast.AST, *, errors: bool) -> Iterator[str]:
         elif isinstance(node.func, ast.Call) and _name(node.func.func) == "request_gettext":
             yield from _texts(node.args[:1])
         elif errors and name in REFUSING and not {"why", "instead"} <= set(makers.get(name, ())):
-            yield from _parts(dict(zip(REFUSING[name], node.args, strict=False)))
+            yield from _parts(dict(zip(REFUSING[name], node.args, strict=False)) | given)
         elif errors and name in makers and set(PARTS) & set(makers[name]):
             yield from _parts(dict(zip(makers[name], node.args, strict=False)) | given)
         elif errors and "instead" in given:

@@ -12,7 +12,7 @@ Beside a better one with the same beginning and fingerprint, it's reported only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -58,7 +58,13 @@ class _Candidates:
     finger: Words
 
     def only(self, which: Numbers) -> _Candidates:
-        return _Candidates(**{part.name: getattr(self, part.name)[which] for part in fields(self)})
+        return _Candidates(
+            blocks=self.blocks[which],
+            counts=self.counts[which],
+            fingerprints=self.fingerprints[which],
+            state=self.state[which],
+            finger=self.finger[which],
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
