@@ -14,7 +14,7 @@ from cloister.noise import DiscreteLaplace
 from cloister.tables import Aggregation, In, Like, Or, PublicTable
 from cloister.tables.engines.duckdb import DuckDBPrepared
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, Integers, LevelSums, NoisedRequest
-from cloister.tables.relations import lookup
+from cloister.tables.relations import public
 from cloister.together import Asked, MemoryJournal, SiteAgent, site
 from cloister.together.messages import Message, opened
 from cloister.together.owner import OwnersPolicy, Rule
@@ -66,7 +66,7 @@ def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(owner, name, called)
 
-    noted("opened", lookup, "public_codes")
+    noted("opened", public, "public_codes")
     noted("related", site, "relate")
     noted("compiled", DuckDBPrepared, "compiled")
     monkeypatch.setattr(PublicTable, "names", property(lambda table: found.append("names") or ()))  # type: ignore[func-returns-value]

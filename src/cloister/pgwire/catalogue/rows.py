@@ -240,8 +240,6 @@ _HELP = (
     ("cloister.algorithm", "The algorithm under which you ask.", "SET cloister.algorithm = 'by-sex'"),
     ("cloister.fresh", "Charge even what follows from a finer answer that this session holds.", "SET cloister.fresh = on"),
 )
-
-
 """What to type, for whoever looks from a PostgreSQL client."""
 
 
