@@ -88,7 +88,8 @@ def main() -> None:
         late(others)  # what a first answer prepares is prepared
         for name, (path, order) in FLOODS.items():
             flooding = owner if name in OF_OWNERS else analyst
-            Client(flooding).post(order(), path)  # what a first order imports is imported
+            if (status := Client(flooding).post(order(), path)) >= 300:  # what a first order imports is imported now
+                raise RuntimeError(f"{path} answered {status}")
             pairs = [(late(others), flooded(flooding, others, path, order)) for _ in range(TURNS)]
             quiet, crowded = (statistics.median(pair[which] for pair in pairs) for which in (0, 1))
             told = (
@@ -147,7 +148,7 @@ def flooded(flooding: Place, others: list[Place], path: str, order: Any) -> floa
         for each in threads:
             each.join()
         wrong = [status for status in came if status >= 500 or status in (401, 403, 404)]
-        if wrong or min(came, default=500) >= 300:  # beyond what one person may keep here, orders are refused
+        if wrong or not came:  # beyond what one person may keep here, orders are refused
             raise RuntimeError(f"{path} answered {dict(came)}")
 
 
