@@ -158,7 +158,7 @@ class ShapedText(Shaped):
 
 
 class TextOfJSON(ShapedText):
-    """A column of text that whoever uses it reads as JSON; empty where there is nothing."""
+    """A column of text that is read as JSON where it is used; empty where there is nothing."""
 
     cache_ok = True
 

@@ -130,7 +130,7 @@ def _from_long(owners: npt.NDArray[Any], held: npt.NDArray[Any]) -> Baskets:
     places, numbers = np.empty(len(held), np.int64), np.empty(len(held), np.int64)
     for row, (owner, item) in enumerate(zip(owners.tolist(), held.tolist(), strict=True)):
         if _missing(owner):
-            raise _refused(f"row {row} does not say whose basket it is")
+            raise _refused(f"row {row} does not say whose basket it is", instead="a basket in each row; leave out rows without")
         try:
             numbers[row] = baskets.setdefault(owner, len(baskets))
             places[row] = -1 if _missing(item) else items.setdefault(item, len(items))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from sqlalchemy import text
 
+from cloister.local.survey import Survey, Tally
 from tests.hub.house import Visitor
 from tests.hub.surveys.conftest import Field
 
@@ -60,12 +63,18 @@ def test_the_pages_of_a_damaged_survey_refuse_and_say_why(field: Field, column: 
     assert all("read" in each.text or "survey" in each.text for each in refused)
 
 
-def test_a_damaged_report_is_left_out_of_the_file_and_of_the_results(field: Field) -> None:
+def test_a_damaged_report_is_counted_as_refused_by_the_hub_and_by_who_collects_the_file(field: Field) -> None:
     number = field.opened()
     for seed in range(5):
         assert field.send(number, field.report(number, {"copied": "yes", "why": "time"}, seed=seed)).status_code == 201
     with field.hub.database.begin() as db:
         one = db.execute(text("SELECT id FROM survey_report LIMIT 1")).scalar()
         db.execute(text("UPDATE survey_report SET body = '{' WHERE id = :one"), {"one": one})
-    assert len(field.ana.client.get(f"/surveys/{number}/reports.json").json()["reports"]) == 4
-    assert field.results(number)["n"] == 4
+    for _ in range(2):  # the second time nothing is new
+        assert field.results(number)["n"] == 4
+        assert sum(field.results(number)["refused"].values()) == 1
+    told = field.ana.client.get(f"/surveys/{number}/reports.json").json()
+    assert [each for each in told["reports"] if isinstance(each, str)] == ["{"]
+    tally = Tally(Survey.from_json(json.dumps(told["survey"])))
+    tally.add(told["reports"])
+    assert (tally.n, sum(tally.refused.values())) == (4, 1)

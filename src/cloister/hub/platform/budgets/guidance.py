@@ -70,12 +70,12 @@ def advice(
     Strength: strong: usual for health and income
     Presence: an attacker guesses whether a person is in the data with at most 73.2 % success, instead of 50 %
     Values: an attacker guesses which of two values a person in the data has with at most 88.1 % success: ε counts twice there
-    One answer turns even odds into at most 2.72 : 1 about presence, and into 7.39 : 1 about a value
+    All answers together turn even odds into at most 2.72 : 1 about presence, and into 7.39 : 1 about a value
     For a family of 4 as a whole: ε = 4 about their presence, ε = 8 about their values
     >>> [each.tone for each in advice(PureDP(20), None, "1e-5")]
     ['warn', 'info', 'info', 'info', 'info']
     >>> print(advice(ZCDP("0.1"), None, "1e-5")[3].text)
-    One answer turns even odds into more than 11.60 : 1 about presence with a chance of at most 0.0001 %, and ...
+    All answers together turn even odds into more than 11.60 : 1 about presence with a chance of at most 0.0001 %, and ...
     >>> len(advice(PureDP(1), 40_000, "1e-5", unit="household"))
     4
     """
@@ -93,7 +93,7 @@ def advice(
     )
     value = of_rho if isinstance(budget, ZCDP) else of_epsilon
     told += [Advice(text=presence.format(right=found.odds)), Advice(text=value.format(right=found.value_odds))]
-    told.append(Advice(text=_one_answer(budget, _)))
+    told.append(Advice(text=_all_answers(budget, _)))
     family, values = found.family, Inference.of(budget, about="value", people=FAMILY).promise
     if family is not None and values is not None and unit == "person":
         text = _("For a family of {number} as a whole: {guarantee} about their presence, {values} about their values")
@@ -108,15 +108,15 @@ def advice(
     return told
 
 
-def _one_answer(budget: Guarantee, _: Callable[[str], str]) -> str:
-    """What one answer can do to the odds, and how seldom it does more."""
+def _all_answers(budget: Guarantee, _: Callable[[str], str]) -> str:
+    """What all answers together can do to the odds, and how seldom they do more."""
     presence, value = Inference.of(budget), Inference.of(budget, about="value")
     if presence.chance == 0:
-        text = _("One answer turns even odds into at most {presence} about presence, and into {value} about a value")
+        text = _("All answers together turn even odds into at most {presence} about presence, and into {value} about a value")
         return text.format(presence=odds(budget), value=odds(budget, "value"))
     text = _(
-        "One answer turns even odds into more than {presence} about presence with a chance of at most {seldom} %, and into more "
-        "than {value} about a value with a chance of at most {often} %"
+        "All answers together turn even odds into more than {presence} about presence with a chance of at most {seldom} %, and into "
+        "more than {value} about a value with a chance of at most {often} %"
     )
     seldom, often = (text_of(rounded_up(100 * each.chance, 2)) for each in (presence, value))
     return text.format(presence=odds(budget), value=odds(budget, "value"), seldom=seldom, often=often)

@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.hub.caller import Caller
-from cloister.hub.database import of_each
 from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
@@ -49,9 +48,9 @@ _SAID = (N_("a number"), N_("no answer"))
 
 
 def tallied(db: Db, row: HeldSurvey) -> Tally:
-    """What came in, counted in this transaction, with what was refused."""
+    """What came in, counted in this transaction, with what was refused: at the door, or later for a report that was damaged."""
     tally = counted(db, row)
-    tally.refused = refused_of(db, row.id)
+    tally.refused = tally.refused + refused_of(db, row.id)
     return tally
 
 
@@ -260,6 +259,14 @@ def _drawn(rows: tuple[tuple[str, float, float], ...], title: str) -> str:
 _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "reports": "application/json"}
 
 
+def _read(report: str) -> Any:
+    """A damaged report as the text that it is: `cloister survey collect` counts it as refused, as the hub does."""
+    try:
+        return json.loads(report)
+    except ValueError:
+        return report
+
+
 def results_file(hub: Hub, caller: Caller, number: str, form: str) -> Response | str:
     """The file, and a line of the audit log; or, where words are to be looked for, the job that does. Reports come in the order
     of their names, which are chance, with the survey that they answer: `cloister survey collect` makes the same results of them.
@@ -273,8 +280,8 @@ def results_file(hub: Hub, caller: Caller, number: str, form: str) -> Response |
             raise Missing("There are no results", why="the survey is a draft", instead=f"/surveys/{number}")
         if form == "reports":
             wanted = select(SurveyReport.body).where(SurveyReport.survey == row.id).order_by(SurveyReport.id)
-            held = [json.loads(row.body or "null"), *of_each(db.scalars(wanted), json.loads, partly=True)]
-            body = json.dumps({"survey": held[0], "reports": held[1:]})
+            reports = [_read(report) for report in db.scalars(wanted)]
+            body = json.dumps({"survey": json.loads(row.body or "null"), "reports": reports})
         else:
             tally = tallied(db, row)
             words = looked_for(hub, db, caller, row, tally)
