@@ -115,8 +115,8 @@ def _all_answers(budget: Guarantee, _: Callable[[str], str]) -> str:
         text = _("All answers together turn even odds into at most {presence} about presence, and into {value} about a value")
         return text.format(presence=odds(budget), value=odds(budget, "value"))
     text = _(
-        "All answers together turn even odds into more than {presence} about presence with a chance of at most {seldom} %, and into "
-        "more than {value} about a value with a chance of at most {often} %"
+        "All answers together turn even odds into more than {presence} about presence with a chance of at most {seldom} %, and "
+        "into more than {value} about a value with a chance of at most {often} %"
     )
     seldom, often = (text_of(rounded_up(100 * each.chance, 2)) for each in (presence, value))
     return text.format(presence=odds(budget), value=odds(budget, "value"), seldom=seldom, often=often)
