@@ -96,13 +96,13 @@ def _projected(view: View) -> dict[str, Any]:
     pairs = [
         (_("Data set"), details["table"]),
         (_("Columns"), ", ".join(names)),
-        (_("Label of use"), details["utility"]),
+        (_("Utility label"), details["utility"]),
         (_("Secret"), details["secret"]),
         (_("Accuracy of guessing"), f"{_share(found['utility_guess'])} / {_share(found['secret_guess'])}"),
         (_("Error of the mean row"), f"{found['mean_row']:.2f}"),
     ]
-    columns = [_("Method"), _("Dimensions"), _("Use"), _("Use of strangers"), _("Secret"), _("Best attacker")]
-    columns += [_("Secret of strangers"), _("Best attacker of rows"), _("Columns rebuilt"), _("Error of rows")]
+    columns = [_("Method"), _("Dimensions"), _("Utility"), _("Utility, unseen people"), _("Secret"), _("Best attacker")]
+    columns += [_("Secret, unseen people"), _("Best attacker of rows"), _("Columns rebuilt"), _("Error of rows")]
     lines = [
         [
             each["method"],
@@ -120,7 +120,7 @@ def _projected(view: View) -> dict[str, Any]:
         ]
         for each in found["points"]
     ]
-    heads = [*columns, _("Error of strangers' rows"), _("Published error")]
+    heads = [*columns, _("Error of rows, unseen people"), _("Published error")]
     faces = _faces(view.row.body, _("the mean")) if told.get("pictures") else ""
     rebuilt = "" if faces else _rebuilt(view.row.body, _("Column"), _("Method"))
     pictures = {"picture": _picture(view.row.body), "rebuilt": rebuilt, "faces": faces}

@@ -25,7 +25,7 @@ METHODS = ("PCA", "DCA", "RUCA", "DUCA", "random")
 """Linear ones, with as many directions as there are columns."""
 _MOST_COLUMNS, _MOST_PIXELS, _MOST_POINTS = 50, 256, 20
 _COLUMNS = asked(N_("Columns"), N_("names of columns of numbers, separated by commas"), several=True)
-_UTILITY = asked(N_("Label of use"), N_("the column that stays readable"))
+_UTILITY = asked(N_("Utility label"), N_("the column that stays readable"))
 
 
 def made(method: str) -> Any:
@@ -116,7 +116,7 @@ class Fit:
     table: str
     columns: str = _COLUMNS
     method: str = asked(N_("Method"), N_("PCA, DCA, RUCA or DUCA"))
-    utility: str = asked(N_("Label of use"), N_("the column that stays readable; PCA needs none"), default="")
+    utility: str = asked(N_("Utility label"), N_("the column that stays readable; PCA needs none"), default="")
     secret: str = asked(N_("Secret"), N_("the column that is not to be readable; for RUCA and DUCA"), default="")
     dimensions: str = asked(N_("Dimensions"), N_("how many numbers are kept of a row"))
     spend: str
