@@ -1,14 +1,7 @@
 """The hub's own database: who, what and when. SQLite in the hub's folder, or PostgreSQL for several processes.
 
-Data sets and answers about them are elsewhere (`storage/`, the ledger); what lies here is the institution's administration. Each
-service declares its tables in its `models.py`, on the one `Base` below; `migrations/` brings a database of an older hub up to
-date.
-
-What stands for a session of the hub's database until somebody needs one: most of what every question asks and writes is run by
-the driver (`statements.py`), and to open a session takes longer than most of that.
-
-It has what such statements need: a connection, and `info`. Anything else that is asked of it opens the session, in the same
-transaction, and from then on it is that session in all.
+Data sets and answers about them are elsewhere (`storage/`, the ledger); what lies here is the institution's administration.
+`records/` declares its tables, on the one `Base` below; `migrations/` brings a database of an older hub up to date.
 """
 
 from __future__ import annotations
@@ -16,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import logging
 import pkgutil
 import sqlite3
 import threading
@@ -34,6 +28,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from cloister.errors import CloisterError, InvalidParameter
 
+_LOG = logging.getLogger("cloister.hub.database")
 _CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_name)s",
     "uq": "uq_%(table_name)s_%(column_0_name)s",
@@ -228,7 +223,8 @@ def of_each(rows: Iterable[T], tell: Callable[[T], V], *, partly: bool = False) 
     for row in rows if partly else readable(rows):
         try:
             found.append(tell(row))
-        except (CloisterError, ValueError, TypeError, LookupError, AttributeError):
+        except (CloisterError, ValueError, TypeError, LookupError, AttributeError) as error:
+            _LOG.warning("a list went on without a row of %s: %s", type(row).__name__, type(error).__name__)
             _leave_out(row)
     return found
 
@@ -533,7 +529,9 @@ def _sqlite_connected(connection: Any, _: Any) -> None:
 
 
 class LazySession:
-    """A session to be.
+    """A session that is opened when one is needed: most of what every question asks and writes is run by the driver
+    (`statements.py`), and to open a session takes longer than most of that. A connection and `info` are there at once; anything
+    else that is asked of it opens the session in the same transaction.
 
     >>> from sqlalchemy import select
     >>> from cloister.hub.database import Database

@@ -1,9 +1,4 @@
-"""The hub as a process holds it: settings, database, keys, ledger, clock and services.
-
-What is counted while a hub runs: requests by route, questions by outcome, jobs. No label is a person, a data set or a value.
-
-The numbers are for anyone who keeps the hub running: /metrics answers on loopback or to a bearer token.
-"""
+"""The hub as a process holds it: settings, database, keys, ledger, clock, services and counters."""
 
 from __future__ import annotations
 
@@ -150,7 +145,8 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Meter:
-    """The counters of one process.
+    """The counters of one process: requests by route, questions by outcome, jobs. No label is a person, a data set or a value.
+    /metrics shows them to who keeps the hub running, on loopback or to a bearer token.
 
     >>> meter = Meter()
     >>> meter.request("/api/v1/questions", "POST", 200, 0.02)

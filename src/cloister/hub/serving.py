@@ -2,10 +2,6 @@
 
 TLS is asked for by `certificate` and `certificate_key`; with `client_authority` a client without a certificate of that authority
 is refused in the handshake. A hub that was set up with grave faults does not start.
-
-One connection of a client that may be slow, silent or endless: it is given up, and nobody else waits for it.
-
-The web server by itself waits for ever for the rest of a request, and holds whatever it is sent meanwhile.
 """
 
 from __future__ import annotations
@@ -219,7 +215,8 @@ def _orderly() -> Iterator[None]:
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's connection, with limits: on the time and the length of a request's head, and on silence within its body."""
+    """uvicorn's connection, with limits: on the time and the length of a request's head, and on silence within its body. By
+    itself uvicorn waits for ever for the rest of a request, and holds whatever it is sent meanwhile."""
 
     head_seconds = 15.0
     silent_seconds = 30.0

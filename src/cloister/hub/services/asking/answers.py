@@ -10,11 +10,6 @@ A file of one has each value with its margin, and where it came from:
   it can be taken for a row, or a question's text in it for a formula. A text that a spreadsheet would compute gets an apostrophe.
 - *svg*, *png*: the chart, whole; *map-svg*, *map-png*: the map, where there is one.
 - *xlsx*: a workbook of two sheets, the table with its margins and, in the reader's language, where it came from.
-
-What was asked, in words: the title of an answer that nobody has named.
-
-A title is for finding an answer in a list: the statistics, their keys, and the condition where it is short. What it does not
-say is in the SQL, which stands below it.
 """
 
 from __future__ import annotations
@@ -296,7 +291,8 @@ def places_of(hub: Hub, db: Db, caller: Caller, release: Release) -> list[Place]
 
 
 def title_of(row: StoredRelease, release: Release, _: Callable[[str], str]) -> str:
-    """What an answer is called: as its analyst named it, or by what was asked."""
+    """What an answer is called: as its analyst named it, or by what was asked: the statistics, their keys, and a short
+    condition."""
     return row.title or asked(row.sql, _) or name_of(release.provenance.table, shown(release, 0.95, rows=0).columns, _)
 
 
