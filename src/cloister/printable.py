@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -122,6 +123,19 @@ def escape(text: object, quote: bool = True) -> str:
     '&lt;b&gt;⟨U+200F⟩'
     """
     return html.escape(shown(str(text), lines=True), quote)
+
+
+def finite(value: Any) -> Any:
+    """The same with None for each number that is none or has no end: JSON has neither NaN nor Infinity.
+
+    >>> finite({"margin": [2.5, float("inf")], "rest": (float("nan"), "a")})
+    {'margin': [2.5, None], 'rest': [None, 'a']}
+    """
+    if isinstance(value, Mapping):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def json_of(value: Any, **how: Any) -> str:

@@ -166,6 +166,15 @@ def test_a_task_before_and_after() -> None:
     assert nothing.after == pytest.approx(lost.baseline, abs=0.1)
 
 
+def test_a_task_that_tells_no_difference_is_not_certain_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was "certain to ±0.0%" wherever both tables were right about the same rows, however few there were."""
+    monkeypatch.setattr("cloister.anonymize.metrics.task._right", lambda columns, truth, gone, folds: truth == truth[0])
+    problem = told(40)
+    same = task_accuracy(problem, recoded_at(problem, (1, 0)), "ill", folds=3, random=Random.deterministic(1))
+    assert same.before == same.after
+    assert same.margin() == pytest.approx(1.96 / 42, rel=1e-3)
+
+
 def test_tasks_that_are_refused() -> None:
     problem = told(40)
     recoded = recoded_at(problem, (1, 0))

@@ -320,3 +320,17 @@ def test_a_chart_that_cannot_be_written_is_refused_before_the_charge(folder: Pat
     assert not (folder / "b.db").exists(), "nothing was asked"
     assert "n" in cloister(*asked, "--chart", "answer.html", at=folder).stdout
     assert (folder / "answer.html").exists()
+
+
+def test_json_has_null_where_nothing_is_known(tmp_path: Path) -> None:
+    """JSON has neither NaN nor Infinity: a margin that is not known, or has no end, stopped every reader but Python's."""
+
+    def refused(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    asked = "SELECT education, MODE(sex) AS m, COUNT(*) / COUNT_IF(age > 89) AS r FROM census GROUP BY education"
+    ways = (("query", asked, "--spend", "0.001"), ("explain", asked, "--spend", "0.001"), ("explain", asked))
+    answer, plan, spends = (json.loads(cloister(*way, "--json", at=tmp_path).stdout, parse_constant=refused) for way in ways)
+    assert answer["margin95"]["m"] == answer["margin95"]["r"] == [None] * 16
+    assert plan["margin"] == {"m": None, "r": None}
+    assert spends["r"][0] is None

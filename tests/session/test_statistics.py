@@ -300,6 +300,26 @@ def test_arithmetic_on_statistics_costs_nothing_and_hides_its_parts(table: cl.Pr
     assert answer["kept"][0] == 0
 
 
+def test_what_one_statistic_is_part_of_alone_has_its_margin(table: cl.PrivateTable) -> None:
+    """A mean less ten is no less sure than the mean: its margin was nine times as wide with a few dozen rows."""
+    less = Operation("subtract", (Named("mean_x"), Constant(10)))
+    whole = Operation("round", (Operation("multiply", (Named("mean_x"), Constant("-2"))),), digits=1)
+    question = asked(
+        Mean(column="x"),
+        Quantile(column="x"),
+        Combined(name="less", expression=less),
+        Combined(name="whole", expression=whole),
+        Combined(name="later", expression=Operation("add", (Named("median_x"), Constant(1)))),
+    )
+    with Door({"t": table}, budget=cl.PureDP(10), random=Random.deterministic(5)) as door:
+        answer = door.measure(question, spend="0.5")
+    for confidence in (0.8, 0.95, 0.999):
+        margins = {name: series.values[0] for name, series in answer.margin(confidence).columns.items()}
+        assert margins["less"] == pytest.approx(margins["mean_x"])
+        assert margins["whole"] == pytest.approx(2 * margins["mean_x"] + 0.1)
+        assert margins["later"] == margins["median_x"] > 0
+
+
 def test_what_doubles_round_of_large_numbers_is_in_the_margin() -> None:
     large = 100_000_000_000_000_000
     columns = {"age": cl.Integer(0, 9)}

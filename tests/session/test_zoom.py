@@ -221,3 +221,14 @@ def test_an_empty_table_has_an_answer_that_says_nothing() -> None:
         answer = door.measure(asked(Quantile(column="pay")), spend=1)
     assert 0 <= answer["median_pay"][0] <= 100_000
     assert answer.margin()["median_pay"][0] >= 10_000
+
+
+@pytest.mark.parametrize("spend", ["1", "8"])
+def test_a_value_that_all_rows_share_is_told_apart_from_the_empty_ones_beside_it(spend: str) -> None:
+    """No row lies between it and any other leaf, so by the choice alone the margin was as wide as the range."""
+    rows = {"x": [37] * 3000 * 20, "g": [f"{n}" for n in range(20)] * 3000}
+    shared = cl.PrivateTable(rows, columns={"x": cl.Integer(0, 100), "g": cl.Category([f"{n}" for n in range(20)])})
+    with Door({"t": shared}, budget=cl.PureDP(10), random=Random.deterministic(6)) as door:
+        answer = door.measure(Question(table="t", by=("g",), statistics=(Quantile(column="x"),)), spend=spend)
+    assert set(answer["median_x"].tolist()) == {37}
+    assert np.median(answer.margin()["median_x"]) == 0

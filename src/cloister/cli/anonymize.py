@@ -17,6 +17,7 @@ from cloister.cli import spreadsheets
 from cloister.cli.opened import COMMAS, names_in, progress_bar, table_of
 from cloister.cli.written import PAGE, Written, write_page
 from cloister.errors import InvalidParameter
+from cloister.printable import finite
 
 if TYPE_CHECKING:
     from cloister.anonymize import Certificate, Hierarchy
@@ -142,7 +143,7 @@ def anonymize(**given: Any) -> None:
     if certificate is not None:
         write_page(certificate, given["certificate"])
     if given["as_json"]:
-        click.echo(json.dumps(anonymizer.report_.to_dict(), indent=2))
+        click.echo(json.dumps(finite(anonymizer.report_.to_dict()), indent=2))
     elif given["out"] is None:
         click.echo(released.write_csv(), nl=False)
         click.echo(str(anonymizer.report_), err=True)

@@ -19,6 +19,7 @@ from cloister.cli.audited import NAMED, Options, Subject, demonstration, importe
 from cloister.cli.opened import progress_bar
 from cloister.cli.written import FILE
 from cloister.errors import InvalidParameter
+from cloister.printable import finite
 from cloister.privacy import ZCDP, Guarantee
 from cloister.privacy.rational import text_of
 
@@ -250,7 +251,7 @@ class Shown:
 def print_found(shown: Shown, *, as_json: bool) -> None:
     """The promise, the bound, the event that shows it, the verdict."""
     if as_json:
-        click.echo(json.dumps(_document(shown)))
+        click.echo(json.dumps(finite(_document(shown))))
         return
     found = shown.found
     exact = shown.runs == 0

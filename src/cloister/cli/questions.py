@@ -15,6 +15,7 @@ from cloister.cli import spreadsheets
 from cloister.cli.opened import session_over, waiting
 from cloister.cli.written import CHART, FILE
 from cloister.errors import InvalidParameter
+from cloister.printable import finite
 
 if TYPE_CHECKING:
     from cloister.client import RemoteSession
@@ -101,7 +102,7 @@ def query(
             fresh=fresh,
         )
     if as_json:
-        click.echo(json.dumps(_as_json(answer), default=str))
+        click.echo(json.dumps(finite(_as_json(answer)), default=str))
     elif as_csv:
         _print_csv(answer, for_spreadsheets=for_spreadsheets)
     else:
@@ -132,7 +133,7 @@ def explain(
     with _session(None, **where) as session:
         if spend is None:
             affordable = session.afford(sql, dialect=dialect)
-            click.echo(json.dumps(affordable.to_pydict()) if as_json else str(affordable))
+            click.echo(json.dumps(finite(affordable.to_pydict())) if as_json else str(affordable))
             return
         plan = session.explain(sql, spend, dialect=dialect)
         if as_json:
@@ -141,7 +142,7 @@ def explain(
                 "cost": {population: str(cost) for population, cost in plan.costs.items()},
                 "margin": {name: series.values[0] for name, series in plan.margin().columns.items()},
             }
-            click.echo(json.dumps(document))
+            click.echo(json.dumps(finite(document)))
         else:
             click.echo(str(plan))
 

@@ -12,6 +12,7 @@ import click
 from cloister.cli.opened import COMMAS, names_in, table_of
 from cloister.cli.written import PAGE, write_page
 from cloister.errors import InvalidParameter
+from cloister.printable import finite
 
 
 @click.command()
@@ -55,7 +56,7 @@ def risk(
     if report is not None:
         write_page(found, report, of=data.name)
     if as_json:
-        click.echo(json.dumps(found.to_dict()))
+        click.echo(json.dumps(finite(found.to_dict())))
     else:
         click.echo(str(found))
         if report is not None:

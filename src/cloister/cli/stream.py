@@ -19,6 +19,7 @@ from cloister.cli.bounds import BOUNDS, arguments_of
 from cloister.cli.opened import open_ledger
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.parsers import delimiter_of
+from cloister.printable import finite
 from cloister.tables import PrivateTable
 from cloister.tables.declaring.places import sources_of
 
@@ -83,7 +84,7 @@ def stream(
     with Session({_TABLE: table}, budget=spend) as session:  # what is refused leaves nothing in the ledger
         watch = session.watch(sql, at=at, spend=spend, fed=True, **how)
         if forecast:
-            click.echo(f"{watch}\n95 % margins at the last step: {json.dumps(watch.margin().to_pydict())}")  # type: ignore[union-attr]
+            click.echo(f"{watch}\n95 % margins at the last step: {json.dumps(finite(watch.margin().to_pydict()))}")  # type: ignore[union-attr]
             return
     named = dict.fromkeys([at, *filter(None, [table.unit, how["key"]]), *sources_of(table.columns)])
     rows = queued(lambda: _rows(source, list(named))) if live else _rows(source, list(named))

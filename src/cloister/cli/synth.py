@@ -13,6 +13,7 @@ from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import COMMAS, names_in, open_ledger, waiting
 from cloister.cli.written import FILE, WRITTEN
 from cloister.errors import InvalidParameter
+from cloister.printable import finite
 from cloister.session import unknown_column
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def report(model: Path, out: Path | None, compare: str | None, others: str | Non
     if out is not None:
         found.save(out)
     if as_json:
-        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        click.echo(json.dumps(finite(found.to_dict()), ensure_ascii=False))
     else:
         click.echo(str(found) if out is None else f"saved as {out}" + ("" if compare is None else " (NOT PRIVATE)"))
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cloister.errors import InvalidParameter
+from cloister.printable import finite
 
 _WHAT = "The file {!r} is invalid"
 
@@ -55,5 +56,5 @@ def write_page(page: Any, path: Path, **of: str) -> None:
     if path.suffix == ".html":
         text = page.to_html(**of)
     else:
-        text = (json.dumps(page.to_dict(), indent=2) if path.suffix == ".json" else str(page)) + "\n"
+        text = (json.dumps(finite(page.to_dict()), indent=2) if path.suffix == ".json" else str(page)) + "\n"
     path.write_text(text, encoding="utf-8")

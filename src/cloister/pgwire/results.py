@@ -10,7 +10,7 @@ from typing import Any
 from cloister.pgwire.backend import AnswerColumn, Asking, Explained, FreeAnswer
 from cloister.pgwire.statements import CopyFormat
 from cloister.pgwire.types import OF_KIND
-from cloister.printable import json_of
+from cloister.printable import finite, json_of
 from cloister.session import Release
 
 
@@ -149,7 +149,7 @@ def of_plan(plan: Explained, *, as_json: bool, confidence: float, example: bool)
         "Cost": str(plan.cost),
         "Example": example,
         "Confidence": confidence,
-        "Margins": {name: width if isinstance(width, float) and math.isfinite(width) else None for name, width in widths.items()},
+        "Margins": finite(widths),
         "Lines": lines,
     }
     text = json_of([{"Plan": body}], indent=2)

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cloister.printable import finite
 from cloister.privacy import Guarantee
 from cloister.session import Frame, Series, text_table
 
@@ -143,10 +144,8 @@ class Answer:
 
     def to_pydict(self) -> dict[str, list[Any]]:
         """The labelled table as plain lists; None where a number is not known."""
-        return {
-            name: [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
-            for name, values in self.labelled.to_pydict().items()
-        }
+        found: dict[str, list[Any]] = finite(self.labelled.to_pydict())
+        return found
 
     def take(self, rows: Sequence[int]) -> Answer:
         """Some of the rows, in this order."""

@@ -139,7 +139,8 @@ class DistributedPCA:
         spread = np.abs(np.linalg.eigvalsh(self.moments_.scatter)).max(initial=0.0)
         by_count = self.moments_.deviations[0] * np.sqrt(2 * np.log(6 / (1 - confidence))) if 0 < confidence < 1 else 0.0
         error, least = self.moments_.margin(confidence), self.size_ - 1 - by_count
-        return float((error + spread * by_count / max(self.size_ - 1, 1.0)) / least) if least > 0 else float("inf")
+        most = 2 * self.moments_.radius**2  # neither what is shown nor a variance of two rows or more in the ball is above that
+        return min(float((error + spread * by_count / max(self.size_ - 1, 1.0)) / least), most) if least > 0 else most
 
     def _count(self, features: int) -> int:
         asked = features if self.n_components is None else self.n_components

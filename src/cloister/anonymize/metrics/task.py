@@ -39,7 +39,8 @@ class TaskAccuracy:
     """Of always saying the most frequent value."""
     rows: int
     difference_error: float
-    """The standard error of `before` − `after`, from rows that one of the two got right and the other wrong."""
+    """The standard error of `before` − `after`, from rows that one of the two got right and the other wrong: half a row more of
+    each, and two more in all (Agresti & Min 2005), since few rows may show none of them."""
 
     def margin(self, confidence: float = 0.95) -> float:
         """The half-width of the interval of `before` − `after`."""
@@ -89,14 +90,15 @@ def task_accuracy(
     gone = recoded.suppressed[order]
     right_before = _right(_columns(original, order), truth, np.zeros(len(order), dtype=bool), folds)
     right_after = _right(_columns(recoded.columns, order), truth, gone, folds)
-    difference = right_before.astype(np.float64) - right_after
+    won, lost = (0.5 + float((one & ~other).sum()) for one, other in ((right_before, right_after), (right_after, right_before)))
+    counted = len(order) + 2
     return TaskAccuracy(
         target=target,
         before=float(right_before.mean()),
         after=float(right_after.mean()),
         baseline=float(np.bincount(truth).max() / len(truth)),
         rows=len(order),
-        difference_error=float(difference.std(ddof=1) / math.sqrt(len(difference))),
+        difference_error=math.sqrt(won + lost - (won - lost) ** 2 / counted) / counted,
     )
 
 

@@ -39,7 +39,7 @@ class Point:
 
     >>> point = Point(epsilon=Fraction(1), values=(0.5, 0.7))
     >>> round(point.mean, 3), round(point.spread, 3), round(point.margin(), 3)
-    (0.6, 0.141, 0.196)
+    (0.6, 0.141, 1.271)
     """
 
     epsilon: Fraction | None
@@ -63,8 +63,10 @@ class Point:
         return math.sqrt(sum((value - self.mean) ** 2 for value in self.values) / (len(self.values) - 1))
 
     def margin(self) -> float:
-        """Of the mean, at about 95 %: 1.96 standard errors."""
-        return 1.96 * self.spread / math.sqrt(len(self.values))
+        """Of the mean, at 95 %: standard errors by Student's law, since the spread is that of few runs; of one run infinite."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.runs - 1, 0.975)) * self.spread / math.sqrt(self.runs) if self.runs > 1 else math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,14 +94,14 @@ class Curve:
         return min(self.points, key=lambda point: abs(math.log(float(point.epsilon or 1) / float(epsilon))))
 
     def data(self) -> list[dict[str, Any]]:
-        """One row a point, the one without privacy last, with epsilon None."""
+        """One row a point, the one without privacy last, with epsilon None; of a single run the margin is None."""
         points = [*self.points, *([self.plain] if self.plain is not None else [])]
         return [
             {
                 "epsilon": None if point.epsilon is None else float(point.epsilon),
                 "mean": point.mean,
                 "spread": point.spread,
-                "margin": point.margin(),
+                "margin": point.margin() if point.runs > 1 else None,
                 "runs": point.runs,
             }
             for point in points
@@ -116,9 +118,8 @@ class Curve:
         lines = [f"{self.model}, {_NAMES.get(self.measure, self.measure)}, from {self.rows} ({_MARK})"]
         for point in (*self.points, *([self.plain] if self.plain is not None else [])):
             label = "no privacy" if point.epsilon is None else f"ε = {float(point.epsilon):g}"
-            lines.append(
-                f"  {label:<12} {point.mean:8.4f} ± {point.margin():.4f}   one run ± {point.spread:.4f}   {point.runs} runs"
-            )
+            told = f"± {point.margin():.4f}   one run ± {point.spread:.4f}   {point.runs} runs" if point.runs > 1 else "  1 run"
+            lines.append(f"  {label:<12} {point.mean:8.4f} {told}")
         return "\n".join(lines)
 
     def chart(self) -> alt.LayerChart:

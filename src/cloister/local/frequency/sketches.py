@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.blocks import mixed
 from cloister.local.frequency.domain import Indices
+from cloister.local.frequency.estimates import Estimate
 from cloister.local.frequency.fields import Lines
 from cloister.local.frequency.hashing import check_size, lines_for
 from cloister.local.frequency.oracle import FrequencyOracle
@@ -44,7 +46,8 @@ class CountMeanSketch(FrequencyOracle):
 
     `hashes=k` takes k of the functions only (in a fixed, mixed order), for a smaller sketch. Then values that collide in these
     stay together, in every survey with the same functions; the variances of estimates have (N − k)/(k(N − 1))·c/(1 − c)·Σv² added
-    for this, with the sum over the other counts and N functions in all. It is right on average over the choice of functions.
+    for this, with the sum over the other counts and N functions in all. It is right on average over the choice of functions,
+    and margins hold what a single function may add (`half_width`).
 
     `buckets` is a power of two from 2 to 4096. OUE or local hashing is more accurate than the plain form; the Hadamard form's
     reports are the shortest of all, and its error is that of binary local hashing.
@@ -185,6 +188,14 @@ class CountMeanSketch(FrequencyOracle):
             ones = sketch.counts.reshape(self.hashes, self.buckets)
             table[self._order] = (ones - sketch.n * (1 - p) / self.hashes) / (2 * p - 1)
         return np.asarray((supports(table, self._lines, len(self.domain)) - c * sketch.n) / (1 - c), dtype=np.float64)
+
+    def estimate(self, sketch: Sketch) -> Estimate:
+        """How many hold each value. Of a part of the functions, one moves a count by its share of the largest other at most."""
+        found = super().estimate(sketch)
+        if self.hashes == len(self._lines):
+            return found
+        largest = min(float(np.max(found.counts + found.margin(), initial=0.0)), float(sketch.n))
+        return replace(found, part=max(found.part, largest / self.hashes / (1 - self._lines.collisions)))
 
     def _variances(self, n: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """With what collisions in a part of the functions add. The squares of estimates are too large by their variance."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,7 @@ from cloister.local.survey.poisoning import Lift
 from cloister.local.survey.question import Question
 from cloister.local.survey.tally import Tally
 from cloister.notebook import offline
-from cloister.printable import json_of, shown
+from cloister.printable import finite, json_of, shown
 from cloister.privacy.rational import Exact
 
 _MOST_BARS = 30
@@ -81,8 +80,8 @@ class QuestionResult:
                 name: [each.to_dict() for each in tests] for name, tests in self.anomalies.items() if any(t.alarm for t in tests)
             },
             "sway": self.sway,
-            "one_percent_liars": _finite(self.shift(0.01)),
-            "one_percent_liars_mean": _finite(self.mean_shift(0.01)),
+            "one_percent_liars": finite(self.shift(0.01)),
+            "one_percent_liars_mean": finite(self.mean_shift(0.01)),
         }
 
 
@@ -267,11 +266,6 @@ def _told(finding: Finding, confidence: Exact) -> dict[str, Any]:
         told["mean"] = {"value": mean.value, "margin": mean.margin(confidence), "low": low, "high": high}
         told["mean"]["told"] = mean.told(confidence)
     return told
-
-
-def _finite(number: float | None) -> float | None:
-    """As JSON has it: without a bound, there is no number."""
-    return number if number is not None and math.isfinite(number) else None
 
 
 def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

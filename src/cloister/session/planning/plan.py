@@ -6,7 +6,6 @@ It is computed from declarations alone, so it spends nothing and shows nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,6 +17,7 @@ import numpy as np
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import DiscreteGaussian
+from cloister.printable import finite
 from cloister.privacy import ApproxDP, Guarantee, PureDP, Sensitivity, text_of, zero_of
 from cloister.session.execution.history import History
 from cloister.session.planning.choice import choice_of
@@ -208,11 +208,8 @@ class Plan:
             "digest": self.digest,
             "repeated": self.repeated,
             "confidence": confidence,
-            "margins": {name: _number(series.values[0]) for name, series in margins.columns.items()},
-            "together": [
-                {"question": words, "margins": {name: _number(margin) for name, margin in known.items()}}
-                for words, known in self.wanted
-            ],
+            "margins": {name: finite(float(series.values[0])) for name, series in margins.columns.items()},
+            "together": [{"question": words, "margins": finite(known)} for words, known in self.wanted],
             "names": dict(self.names),
             "notes": list(self.notes),
             "time_limit": self.time_limit,
@@ -449,7 +446,3 @@ def guarantee_as_data(guarantee: Guarantee) -> dict[str, str]:
     form = BY_FIELDS[type(guarantee)]
     numbers = {name: text_of(amount) for name, amount in form.told(guarantee).items()}
     return {"kind": form.name, "text": str(guarantee), **numbers}
-
-
-def _number(margin: Any) -> float | None:
-    return float(margin) if math.isfinite(margin) else None

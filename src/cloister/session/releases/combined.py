@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
-from cloister.session.releases.formulas import Formula, Reading
+from cloister.session.releases.formulas import Formula, Linear, Reading
 from cloister.session.releases.frames import Kind, Series
 from cloister.session.releases.linearised import Certainty, Floats, Linearised, added, constant, divided, multiplied, unknown
 
@@ -48,9 +48,14 @@ class Calculated(Formula):
         return Series("real", values)
 
     def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
-        """The half-width of the interval of each cell; infinite where nothing is known."""
+        """The half-width of the interval of each cell; infinite where nothing is known. What a single statistic is part of, once,
+        moves as that statistic does: its own margin is taken, and not the wider bounds that many may need."""
         certainty = self._certainty(readings, confidence)
         number = self.linearised(readings, certainty)
+        if _named(self.expression) == 1 and not isinstance(self.parts[0], Linear):
+            [part] = self.parts
+            alone = unknown(part.series(readings).values.astype(np.float64), part.margins(readings, confidence))
+            number = _worked_out(self.expression, {part.name: alone}, len(alone.value), certainty)
         shown = self.series(readings).values.astype(np.float64)
         if self.kind == "integer":
             return np.where(np.abs(number.value) <= _INTEGERS, np.rint(certainty.margin(number)), np.inf)
@@ -77,6 +82,11 @@ def kind_of_expression(expression: Arithmetic, kinds: Mapping[str, Kind]) -> Kin
     'real'
     """
     return "integer" if _reach(expression, kinds) < _INTEGERS else "real"
+
+
+def _named(expression: Arithmetic) -> int:
+    """How often it names a statistic."""
+    return sum(map(_named, expression.parts)) if isinstance(expression, Operation) else int(isinstance(expression, Named))
 
 
 def _reach(expression: Arithmetic, kinds: Mapping[str, Kind]) -> float:

@@ -10,8 +10,10 @@ value to the farther end of all such ranges: then it covers k* wherever the valu
 A ladder that is bought with little says more by the theorem of the choice: with probability 1 − β the chosen leaf misses the
 quantile by at most r rows, a public number (`Zoom.missed`). Then fewer than r rows lie between it and the range that holds k*,
 and a range is left out where the noisy rungs between say more than r + w′, with w′ the one-sided half-width of their noise at the
-confidence 1 − (α − β): k* lies on one side, in one range, which is left out with probability at most α in all. Which of the two
-ways is taken follows from their half-widths, which are public.
+confidence 1 − (α − β − γ). And all ranges of a side are left out where D̂ beside the chosen leaf says, at the one-sided confidence
+1 − γ, that k* is not there: of a leaf that holds many rows that is plain, when between it and others there may be none at all.
+k* lies on one side, in one range, which is left out with probability at most α in all. Which of the two ways is taken follows
+from their half-widths, which are public.
 
 Several purchases. Each has its own choice and its own cuts. The ranges are then those between all cuts, and D̂ at the end of a
 range is the mean of what each ladder has, weighted by inverse variance, at its next cut from there outwards: there D is not below
@@ -38,7 +40,7 @@ from cloister.session.releases.quantiles import OfLeaves
 from cloister.session.releases.uncertainty import Term, Terms, widths_of_counts
 
 _EQUAL = 1e-9
-_CHOICE = 0.25  # of what may be missed: for the choice, where its theorem is used
+_CHOICE, _SIDE = 0.25, 0.125  # of what may be missed: for the choice, where its theorem is used, and for the side
 _LEAST = 0.5  # the least confidence that half-widths are worked out for
 
 
@@ -69,7 +71,7 @@ class _Ladder:
         """Which ranges may hold the quantile by the theorem of the choice, and how many rows that can tell apart."""
         miss = 1 - confidence
         [noise] = self.noises
-        apart = noise.missed(1 - miss * _CHOICE) + self.widths(max(1 - 2 * miss * (1 - _CHOICE), _LEAST))
+        apart = noise.missed(1 - miss * _CHOICE) + self.widths(max(1 - 2 * miss * (1 - _CHOICE - _SIDE), _LEAST))
         middle = self.cuts.shape[1] // 2
         between = np.zeros((len(self.cuts), self.cuts.shape[1] - 1))
         rungs = np.zeros(between.shape, dtype=np.int64)
@@ -114,6 +116,11 @@ class Zoomed(OfLeaves):
             cuts = np.sort(np.concatenate([ladder.cuts for ladder in ladders], axis=1), axis=1)
             first, last = cuts[:, :-1], cuts[:, 1:]
             plausible = self._by_ladders(ladders, first, last, confidence)
+        else:
+            share, middle, sure = float(self.share), first.shape[1] // 2, max(1 - 2 * (1 - confidence) * _SIDE, _LEAST)
+            own = best.cuts[:, middle : middle + 2]
+            plausible[:, middle + 1 :] &= self._margin_over([best], own[:, 1:], share, sure, up=False) <= 0
+            plausible[:, :middle] &= self._margin_over([best], own[:, :1], share, sure, up=True) >= 0
         plausible &= last > first
         plausible[~plausible.any(axis=1)] = True
         groups = np.arange(len(first))

@@ -39,7 +39,7 @@ from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import told_policy
 from cloister.hub.releases.kinds import ANSWERS, File, FileKind, ReleaseKind, View
 from cloister.hub.services.asking.charts import MOST_ROWS, alt_text, chart_file, chart_pages, fits_file, has_chart, has_hollow
-from cloister.hub.services.asking.shapes import answer_bytes, finite, plain
+from cloister.hub.services.asking.shapes import answer_bytes, plain
 from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.formats import guarantee
@@ -48,7 +48,7 @@ from cloister.hub.web.maps import map_of, map_svg, said_beside
 from cloister.hub.web.render import is_open
 from cloister.hub.work.authorise import sight
 from cloister.hub.workbooks import MEDIA_TYPE, Sheet, workbook
-from cloister.printable import json_of
+from cloister.printable import finite, json_of
 from cloister.query.words import statement
 from cloister.session import Frame, Release
 from cloister.session.releases.drawing import svg_png

@@ -39,11 +39,11 @@ from cloister.hub.services.asking.shapes import (
     Saving,
     Spends,
     answer_bytes,
-    finite,
     saved_line,
 )
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.routing import After, Confidence, IdempotencyKey, Number, Routes
+from cloister.printable import finite
 from cloister.privacy import text_of
 
 _LONGEST_WORD = 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +14,7 @@ from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import told_policy
 from cloister.hub.releases.shapes import Sent, Title
 from cloister.hub.services.asking.question_request import QuestionRequest
+from cloister.printable import finite
 
 if TYPE_CHECKING:
     from cloister.hub.services.asking.keeping import Kept
@@ -225,12 +225,3 @@ def plain(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 def _other(value: Any) -> Any:
     return finite(value) if isinstance(value, float) else str(value)
-
-
-def finite(value: float) -> float | None:
-    """A number as JSON has it; None for what it has not.
-
-    >>> finite(0.5), finite(float("inf"))
-    (0.5, None)
-    """
-    return float(value) if math.isfinite(value) else None

@@ -31,6 +31,7 @@ from cloister.hub.services.learning.predicting import MOST_BYTES
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import INK, MAIN, SOFT, svg_of
 from cloister.noise import Random
+from cloister.printable import finite
 from cloister.tables import Category, Domain
 from cloister.tables.declaring.plain import domain_of
 
@@ -54,15 +55,15 @@ def as_kept(score: Score, part: str) -> dict[str, Any]:
     from cloister.learn.assessment.scores import Reliability
 
     if not isinstance(score, Reliability):
-        return {"measure": score.name, "part": part, "value": _finite(score.value), "margin": _finite(score.margin()), "bins": []}
+        return {"measure": score.name, "part": part, "value": finite(score.value), "margin": finite(score.margin()), "bins": []}
     wide = 0.0 if score.noise is None else score.noise.margin(0.95, terms=2)
     bins = [
-        {"low": place / 10, "rows": each.part + each.rest, "value": each.value, "margin": _finite(each.margin())}
+        {"low": place / 10, "rows": each.part + each.rest, "value": each.value, "margin": finite(each.margin())}
         for place, each in enumerate(score.bins)
         if each.part + each.rest > wide
     ]
     found = score.accuracy
-    return {"measure": "accuracy", "part": part, "value": found.value, "margin": _finite(found.margin()), "bins": bins}
+    return {"measure": "accuracy", "part": part, "value": found.value, "margin": finite(found.margin()), "bins": bins}
 
 
 def reliability(told: Mapping[str, Any], _: Callable[[str], str]) -> str:
@@ -90,10 +91,6 @@ def reliability(told: Mapping[str, Any], _: Callable[[str], str]) -> str:
             base.mark_line(color=MAIN, point=alt.OverlayMarkDef(color=MAIN)).encode(x=x, y=y),
         )
     )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 MOST_LINES = 60
