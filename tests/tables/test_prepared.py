@@ -39,8 +39,9 @@ from cloister.tables import (
 )
 from cloister.tables.engines import engine as engine_module
 from cloister.tables.engines.compiler import CompiledQuery
-from cloister.tables.engines.duckdb import DuckDBPrepared
+from cloister.tables.engines.duckdb import DuckDBEngine, DuckDBPrepared
 from cloister.tables.engines.order import PRIME, parts_of
+from cloister.tables.engines.workspace import Workspace
 
 
 def small(**options: Any) -> PrivateTable:
@@ -175,6 +176,21 @@ def test_a_connection_serves_the_next_question_unless_it_failed_or_was_stopped()
             assert cursor not in prepared._idle
         assert len(prepared._idle) == 1
     assert prepared._idle == []
+
+
+@pytest.mark.parametrize("columns", [("k", "x"), ("who",), ("k", "who")])
+def test_a_kept_connection_serves_any_question_after_any_other(columns: tuple[str, ...]) -> None:
+    """DuckDB refuses a relation on a connection with rows of an answer left to fetch."""
+    source = {"k": [0, 1, 1], "x": [1.0, 2.0, None], "who": ["ann", "bo", "cy"]}
+    table = PrivateTable(source, columns={"k": Integer(0, 9), "x": Real(0, 10, step="0.5"), "who": Text()})
+    with DuckDBEngine().prepare(table, workspace=Workspace(memory=64 * 2**20), secret="s" * 32) as prepared:
+        assert isinstance(prepared, DuckDBPrepared)
+        prepared._holds = False  # as of a long table
+        total = Aggregation(prepared, aggregates=(Aggregate("n", "rows"), Aggregate("s", "sum", (("x", 0),))))
+        for ask in (lambda: prepared.aggregate(total), lambda: prepared.rows(["k"]), lambda: prepared.rows(["who"])):
+            ask()
+            assert len(prepared._idle) == 1
+            assert {name: len(values) for name, values in prepared.rows(columns).items()} == dict.fromkeys(columns, 3)
 
 
 def test_a_question_that_ends_while_it_is_stopped_keeps_nothing_open() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.decisions.policy import actions
 from cloister.hub.generation import bump
 from cloister.hub.platform.access import grant
-from cloister.hub.platform.access.drafts import BUNDLES, PRESETS
+from cloister.hub.platform.access.drafts import BUNDLES, PRESETS, grantable
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.web.render import ZONE_COOKIE
@@ -42,6 +43,12 @@ def grants(owner: Visitor) -> list[dict[str, Any]]:
 def model(bob: Visitor) -> int:
     order = {"table": "people", "method": "GaussianNB", "features": ["age"], "target": "sex", "spend": "0.1"}
     return int(bob.client.post("/api/v1/models", json=order, headers=bob.bearer).status_code)
+
+
+def test_whatever_a_grant_opens_an_owner_can_grant():
+    offered = {name for kind in ("data-set", "algorithm", "project") for name, _ in grantable(kind)}
+    left_out = {name for name, action in actions().items() if action.grantable} - offered
+    assert left_out == {"question.see", "question.manage"}, "those of a project's shared queries, which its members have"
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from cloister.errors import InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.guidance import budget_of
 from cloister.hub.platform.access import grant
+from cloister.hub.platform.budgets import advice
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import AuditLine
+from cloister.hub.web.languages import language_of
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
@@ -282,3 +284,10 @@ def test_no_population_is_opened_with_such_a_budget(told: dict[str, str]) -> Non
     with pytest.raises(InvalidParameter, match="at most 1000000000000"):
         budget_of(**told)
     assert budget_of("1000000000") == PureDP(10**9)
+
+
+def test_odds_that_are_too_long_for_digits_are_in_the_language_of_the_page() -> None:
+    chinese = language_of("zh_CN").gettext
+    told = [each.text for each in advice(PureDP(1000), None, "1e-5", chinese)]
+    assert any("一百万以上 : 1" in each for each in told)
+    assert not any("million" in each for each in told)

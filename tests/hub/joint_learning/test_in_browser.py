@@ -24,7 +24,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[tup
     house = House(tmp_path_factory.mktemp("browser") / "hub", Clock())
     play = played(house)
     for name, owner in play.owners.items():
-        grant(house, name, play.analyst, owner)
+        grant(name, play.analyst, owner)
     yield play, serve(house.app)
     house.close()
 

@@ -16,7 +16,6 @@ from cloister.hub.platform.accounts import make_token
 from cloister.hub.platform.jobs import Workers, workers
 from cloister.hub.platform.trail import verify
 from cloister.hub.records.access import InstitutionRule
-from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
@@ -86,21 +85,22 @@ def played(house: House) -> Play:
     pool = {"parts": ["north", "south"], "name": "everybody", "title": "Both", "population": "everybody", "epsilon": "1000"}
     made = lead.client.post("/api/v1/pooled-datasets", json=pool, headers=lead.bearer)
     assert made.status_code == 201, made.text
-    grant(house, "everybody", analyst, lead)
+    grant("everybody", analyst, lead)
     return Play(house, owners, lead, analyst)
 
 
-def grant(house: House, name: str, to: Visitor, by: Visitor) -> None:
-    with house.hub.database.reading() as db:
-        row = db.query(DataSet).filter_by(name=name).one()
-    house.grant(row, to, by=by, actions=ACTIONS)
+def grant(name: str, to: Visitor, by: Visitor) -> None:
+    members = {"people": [to.caller.email]}
+    wanted = {"data_set": name, "role": "reader", "members": members, "rules": {"actions": sorted(ACTIONS)}}
+    answer = by.client.post("/api/v1/grants", json=wanted, headers=by.csrf())
+    assert answer.status_code == 201, answer.text
 
 
 def test_before_it_starts_then_started_and_handed_to_every_owner(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     house, nothing = play.house, dict.fromkeys(("everybody", "north", "south"), "ε = 0")
-    grant(house, "north", play.analyst, play.owners["north"])
+    grant("north", play.analyst, play.owners["north"])
     assert play.post(play.analyst).status_code == 403, "south has granted nothing"
-    grant(house, "south", play.analyst, play.owners["south"])
+    grant("south", play.analyst, play.owners["south"])
 
     price = play.post(play.analyst, "/price")
     assert price.status_code == 200, price.text
@@ -167,7 +167,7 @@ def test_before_it_starts_then_started_and_handed_to_every_owner(play: Play, mon
 def test_a_rule_of_the_institution_and_a_tokens_scopes_bind_owners_too(play: Play) -> None:
     house = play.house
     for name, owner in play.owners.items():
-        grant(house, name, play.analyst, owner)
+        grant(name, play.analyst, owner)
     assert play.post(play.analyst).status_code == 202
     assert Workers(house.hub, 0).run_one()
     north = play.owners["north"]
@@ -190,7 +190,7 @@ def test_a_rule_of_the_institution_and_a_tokens_scopes_bind_owners_too(play: Pla
 
 def test_the_form_shows_cost_time_and_what_it_tells(play: Play) -> None:
     for name, owner in play.owners.items():
-        grant(play.house, name, play.lead, owner)
+        grant(name, play.lead, owner)
     page = play.lead.client.get("/joint-learning?about=everybody").text
     assert "everybody, of 2 owners" in page
     assert page.count('name="columns"') == 3  # numbers alone
@@ -223,7 +223,7 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
 
 def test_what_is_refused_charges_nothing(play: Play) -> None:
     for name, owner in play.owners.items():
-        grant(play.house, name, play.lead, owner)
+        grant(name, play.lead, owner)
     play.house.sample_data_set("alone", owner=play.lead, rows=rows_of(0), declaration=DECLARATION)
     for changed, words in REFUSED:
         answer = play.post(play.lead, **changed)

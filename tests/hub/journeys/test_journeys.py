@@ -97,6 +97,18 @@ def run(house: House, who: Visitor, **changed: Any) -> dict[str, Any]:
     return told
 
 
+def test_any_column_of_numbers_can_be_the_moment_or_an_axis(house: House, owner: Visitor) -> None:
+    """As in a file of trucks whose columns are called x, y, t, in this order."""
+    numbers = {each: {"kind": "integer", "low": 0, "high": 100} for each in ("x", "y", "t")}
+    declaration = {"columns": {"truck": {"kind": "text"}, **numbers}, "unit": "truck", "max_rows": 9}
+    rows = {"truck": ["a", "b"], **{key: [1, 2] for key in "xyt"}}
+    house.sample_data_set("trucks", owner=owner, rows=rows, declaration=declaration, budget=PureDP(1))
+    form = owner.client.get("/synthesise-journeys?about=trucks").text
+    for field in ("moment", "x", "y"):
+        select = form.split(f'name="{field}"')[1].split("</select>")[0]
+        assert [f'value="{each}"' in select for each in "xyt"] == [True] * 3, field
+
+
 def test_journeys_are_priced_charged_once_shown_on_a_map_and_taken_away(house: House, owner: Visitor, ana: Visitor) -> None:
     form = ana.client.get("/synthesise-journeys?about=trips").text
     assert '<option value="where" selected' in form

@@ -101,9 +101,10 @@ def test_every_owner_is_asked_and_every_population_pays(play: Play) -> None:
 
 
 def granted(play: Play) -> None:
+    actions = (*READS, "learn.run", "synthesise.run", "compress.run")
     for name, owner in (("north", play.north), ("south", play.south)):
-        play.house.grant(play.parts[name], play.analyst, by=owner, actions=(*READS, "synthesise.run", "compress.run"))
-    play.house.grant(play.row("everybody"), play.analyst, by=play.study, actions=(*READS, "synthesise.run", "compress.run"))
+        play.house.grant(play.parts[name], play.analyst, by=owner, actions=actions)
+    play.house.grant(play.row("everybody"), play.analyst, by=play.study, actions=actions)
 
 
 def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
@@ -112,6 +113,9 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
         alone = session.sql("SELECT sex, COUNT(*) AS n FROM north GROUP BY sex", spend=400).to_pydict()
         both = session.sql("SELECT sex, COUNT(*) AS n FROM everybody GROUP BY sex", spend=400).to_pydict()
         assert both["n"] == [2 * each for each in alone["n"]]  # the same sample twice, and no noise to speak of
+    rows = {"table": "everybody", "method": "LogisticRegression", "features": ["age"], "target": "sex", "spend": "50"}
+    refused = play.analyst.client.post("/api/v1/models", json=rows, headers=play.analyst.bearer)
+    assert (refused.status_code, "hands no rows to a method" in refused.text) == (422, True), "before a job is made of it"
     order = {"table": "everybody", "columns": ["age", "sex"], "spend": "50", "method": "pairs"}
     assert play.analyst.client.post("/api/v1/synthetic-tables", json=order, headers=play.analyst.bearer).status_code == 202
     assert Workers(play.house.hub, 0).run_one()
@@ -150,6 +154,10 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     told = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=means, headers=play.analyst.bearer)
     [apart] = [each["margins"] for each in told.json() if each["way"] == "apart"]
     assert [*apart] == ["paid"], "means do not add up"
+    unnamed = {"sql": 'SELECT SUM("pay"), COUNT(pay) FROM everybody', "spend": "1"}
+    told = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=unnamed, headers=play.analyst.bearer)
+    [apart] = [each["margins"] for each in told.json() if each["way"] == "apart"]
+    assert sorted(apart) == ["count(pay)", "sum(pay)"], "sums without a name of their own add up too"
     named = {"sql": 'SELECT TOP 3 COUNT(*) AS n FROM everybody AS "values"', "spend": "1"}
     told = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=named, headers=play.analyst.bearer)
     assert {each["way"]: each["margins"].get("n") for each in told.json()} == {**margins, "raw": None}, told.text

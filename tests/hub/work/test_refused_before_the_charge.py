@@ -122,7 +122,7 @@ def test_a_joint_order_that_nobody_can_carry_out_charges_none_of_its_owners(
 ) -> None:
     play = played(house)
     for name, each in play.owners.items():
-        grant(house, name, play.analyst, each)
+        grant(name, play.analyst, each)
     before = spent(house)
     if missing:
         monkeypatch.setattr(compress, "DCA", absent, raising=False)

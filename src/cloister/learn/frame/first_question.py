@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cloister.session import Delegate
+from cloister.session.planning.abilities import check_rows
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
@@ -38,6 +39,12 @@ def first_question(
     except _Rows:
         pass
     return None
+
+
+def check_readable(model: PrivateModel, name: str, table: PrivateTable, encoder: Encoder) -> None:
+    """Refuse a method of rows where the table's engine hands out none, and no sums over them that do."""
+    if not (model._from_engine(table, encoder) or (table.abilities.row_sums and model._takes_sums())):
+        check_rows(name, table)
 
 
 class _Explaining(Delegate):

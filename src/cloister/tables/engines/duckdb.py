@@ -271,7 +271,8 @@ class DuckDBPrepared(Prepared):
     def _fetch(self, plan: CompiledQuery) -> list[Any]:
         with self._cursor(kept=True) as cursor:
             if plan.alone:  # to make arrays of a single row takes a fifth of a short question's time
-                return [[value] for value in cursor.execute(plan.sql).fetchone()]
+                [row] = cursor.execute(plan.sql).fetchall()  # one that was only begun would refuse the next question
+                return [[value] for value in row]
             if not plan.dense or not self._long:
                 return list(cursor.execute(plan.sql).fetchnumpy().values())
             self._arrays(cursor, 1)

@@ -24,7 +24,9 @@ from cloister.privacy import Guarantee
 from cloister.session.questions.spend import spend_of
 
 _AREAS = {
-    "data-set": ("dataset", "question", "learn", "anonymize", "synthesise", "compress", "release", "budget", "algorithm.run")
+    "data-set": (
+        *("dataset", "question", "learn", "anonymize", "synthesise", "compress", "joint", "release", "budget", "algorithm.run"),
+    )
 }
 _NOT_HERE = ("question.see", "question.manage")
 PRESETS: Mapping[str, Mapping[str, Any]] = {

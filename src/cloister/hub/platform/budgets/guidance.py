@@ -44,7 +44,7 @@ def odds(guarantee: Guarantee, about: About = "presence") -> str:
     """
     loss = Inference.of(guarantee, about=about).loss
     if loss is None or loss > 13:
-        return "more than a million : 1"
+        return N_("more than a million : 1")
     return f"{math.ceil(round(100 * math.exp(loss), 6)) / 100:.2f} : 1"
 
 
@@ -113,10 +113,10 @@ def _all_answers(budget: Guarantee, _: Callable[[str], str]) -> str:
     presence, value = Inference.of(budget), Inference.of(budget, about="value")
     if presence.chance == 0:
         text = _("All answers together turn even odds into at most {presence} about presence, and into {value} about a value")
-        return text.format(presence=odds(budget), value=odds(budget, "value"))
+        return text.format(presence=_(odds(budget)), value=_(odds(budget, "value")))
     text = _(
         "All answers together turn even odds into more than {presence} about presence with a chance of at most {seldom} %, and "
         "into more than {value} about a value with a chance of at most {often} %"
     )
     seldom, often = (text_of(rounded_up(100 * each.chance, 2)) for each in (presence, value))
-    return text.format(presence=odds(budget), value=odds(budget, "value"), seldom=seldom, often=often)
+    return text.format(presence=_(odds(budget)), value=_(odds(budget, "value")), seldom=seldom, often=often)

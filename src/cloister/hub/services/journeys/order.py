@@ -133,7 +133,7 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[
         **dict.fromkeys(("fastest", "nodes", "edges", "purpose", "project", "title"), ""),
     }
     if not kinds["places"]:
-        first |= dict(zip(("x", "y"), kinds["numbers"], strict=False))
+        first |= dict(zip(("x", "y"), [each for each in kinds["numbers"] if each != first["moment"]], strict=False))
     return {
         **shown,
         **kinds,
@@ -159,5 +159,5 @@ def _columns(offer: Offer | None) -> dict[str, list[str]]:
     return {
         "moments": [*clocks, *numbers],
         "places": [name for name, each in table.columns.items() if isinstance(each, Place)],
-        "numbers": [name for name in numbers if clocks or name != numbers[0]],
+        "numbers": numbers,
     }

@@ -185,7 +185,9 @@ class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
         """Learn from a few made-up rows first: a wrong parameter is found before anything is charged."""
         model, encoder = declared(found.order, found.table)
         from cloister.learn.assessment.made_up import fit_within, made_up
+        from cloister.learn.frame.first_question import check_readable
 
+        check_readable(model, found.order.table, found.table, encoder)
         try:
             X, y = made_up(model, encoder, _FEW)
             fit_within(model, X, y, found.cost, rows=found.table.max_rows or 1)

@@ -76,21 +76,26 @@ def compare(hub: Hub, db: Db, caller: Caller, pool: PoolOut, sql: str, spend: st
         except CloisterError as error:
             found.append(WayOut(way=part, margins={}, why=error.why, values={}))
     if len(alone) == len(pool.parts):
-        sums = _added(sql).intersection(found[0].margins)
-        added = {name: math.hypot(*(each.margins.get(name, math.inf) for each in alone)) for name in sums}
+        sums = _added(sql)
+        names = [name for name in found[0].margins if _plain(name) in sums]
+        added = {name: math.hypot(*(each.margins.get(name, math.inf) for each in alone)) for name in names}
         found.append(_way("apart", added))
     return [found[0], *alone, *found[1:], _raw(together, sql, found[0].margins)]
 
 
 def _added(sql: str) -> set[str]:
-    """The columns that are counts and sums of rows: they add up over parts, and no other number does.
+    """The columns that are counts and sums of rows, by their plain names: they add up over parts, and no other number does.
 
-    >>> sorted(_added("SELECT COUNT(*) AS n, SUM(pay), AVG(pay) AS mean, COUNT(DISTINCT pay) AS d FROM people"))
-    ['n', 'sum(pay)']
+    >>> sorted(_added("SELECT COUNT(*) AS n, SUM(\\"Pay a day\\"), AVG(pay) AS mean, COUNT(DISTINCT pay) AS d FROM people"))
+    ['n', 'sum(pay a day)']
     """
     query, _ = statement(sql, None)
     sums = [each for each in query.expressions if isinstance(each.unalias(), exp.Count | exp.Sum) and not each.find(exp.Distinct)]
-    return {each.alias or ("count_star()" if each.find(exp.Star) else each.sql().casefold()) for each in sums}
+    return {_plain(each.alias or ("count_star()" if each.find(exp.Star) else each.sql())) for each in sums}
+
+
+def _plain(name: str) -> str:
+    return name.replace('"', "").casefold()
 
 
 def _allowed(hub: Hub, db: Db, caller: Caller, name: str, sql: str, purpose: str) -> Authorised:
