@@ -126,6 +126,19 @@ def test_named_work_begun_by_many_threads_at_once_is_released_once(door: Door) -
     assert door.ledger.verify() is True
 
 
+def test_what_helps_after_a_failure_says_whether_it_is_charged_again(door: Door) -> None:
+    class Failing(Largest):
+        def release(self, *_: Any) -> Mapping[str, Any]:
+            raise RuntimeError
+
+    for name, helps, charges in [("", "under the same charge", 1), ("job 1", "is charged again", 2), ("job 2", "", 3)]:
+        for _ in range(2):  # the second time under the charge of the first
+            with pytest.raises(cl.EngineError) as failed:
+                door.run(Failing(), "people", spend=1, once=name)
+            assert helps in failed.value.instead
+            assert door.spent == cl.PureDP(charges)
+
+
 def test_named_work_of_somebody_else_is_not_given(door: Door) -> None:
     door.run(Largest(), "people", spend=2, once="job 1")
     door.on_behalf("bob").run(Largest(), "people", spend=2, once="job 1")

@@ -12,6 +12,7 @@ import json
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from cloister.errors import LedgerError, UnsupportedQuery
@@ -71,7 +72,7 @@ def _run(analyst: Analyst, seen: Seen, method: RowMethod, table: str, plan: RunP
             return run_blob(method.release(rows, declaration, plan.cost, random), marked=random.marked)
 
         try:
-            blob = scrubbed(released, trusted=False)
+            blob = scrubbed(released, trusted=False, named=what != plan.digest)
         except KeyboardInterrupt:
             prepared.cancel()
             raise
@@ -96,7 +97,8 @@ def _summed(analyst: Analyst, seen: Seen, method: Any, table: str, plan: RunPlan
     reservation = analyst.reserve({plan.population: plan.cost}, what, purpose)
     summer.charge = str(reservation.id)
     try:
-        blob = scrubbed(lambda: run_blob(method.release_sums(summer, declaration, plan.cost), marked=random.marked))
+        sums, named = partial(method.release_sums, summer, declaration, plan.cost), what != plan.digest
+        blob = scrubbed(lambda: run_blob(sums(), marked=random.marked), named=named)
     except KeyboardInterrupt:
         summer.prepared.cancel()
         raise

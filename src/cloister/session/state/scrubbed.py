@@ -16,11 +16,12 @@ from cloister.tables.engines.workspace import MemoryExceeded, memory_exceeded
 Result = TypeVar("Result")
 
 
-def scrubbed(work: Callable[[], Result], *, trusted: bool = True) -> Result:
+def scrubbed(work: Callable[[], Result], *, trusted: bool = True, named: bool = False) -> Result:
     """What `work` returns; what it raises comes out as a new exception without a past.
 
     A refusal of our own keeps its text, which is made from public facts; with `trusted=False` (a method that we did not write)
     even that is replaced. Want of memory has a text of its own, always the same. An interruption stays an interruption.
+    `named`: the work is charged under a name of its own, so a new order would be another charge.
 
     >>> scrubbed(lambda: 1 / 0)
     Traceback (most recent call last):
@@ -34,13 +35,13 @@ def scrubbed(work: Callable[[], Result], *, trusted: bool = True) -> Result:
     except (MemoryExceeded, MemoryError):
         failure = memory_exceeded()
     except CloisterError as error:
-        failure = type(error)(error.what, why=error.why, instead=error.instead) if trusted else engine_failed()
+        failure = type(error)(error.what, why=error.why, instead=error.instead) if trusted else engine_failed(named)
     except BaseException:  # SystemExit and the like hold words too
-        failure = engine_failed()
+        failure = engine_failed(named)
     raise failure
 
 
-def engine_failed() -> EngineError:
+def engine_failed(named: bool = False) -> EngineError:
     """The one text of every failure behind the door.
 
     >>> print(engine_failed().what)
@@ -50,5 +51,7 @@ def engine_failed() -> EngineError:
         "The query was not answered",
         why="the engine or the method failed; its message is withheld because it may contain private data; the "
         "reserved budget stays charged",
-        instead="ask again: the same query runs once more under the same charge",
+        instead="another method, or other parameters: a new order is charged again"
+        if named
+        else "ask again: the same query runs once more under the same charge",
     )

@@ -193,7 +193,7 @@ def answer_bytes(row: StoredRelease | Kept, release: Release, confidence: float 
     told = {
         "id": row.id,
         "columns": plain(columns),
-        "margins": {name: [finite(each) for each in margins[name]] for name in statistics},
+        "margins": {name: margins[name] for name in statistics},
         "confidence": confidence,
         "cost": dict(row.cost),
         "repeated": release.provenance.repeated,
@@ -203,7 +203,7 @@ def answer_bytes(row: StoredRelease | Kept, release: Release, confidence: float 
         "sql": row.sql,
         "purpose": row.purpose,
     }
-    return to_json(told)[:-1] + b',"release":' + row.body + b"}"
+    return to_json(told, inf_nan_mode="null")[:-1] + b',"release":' + row.body + b"}"
 
 
 def saved_line(row: SavedQuestion, reader: str) -> Saved:
