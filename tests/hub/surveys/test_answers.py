@@ -62,8 +62,8 @@ def test_each_question_is_counted_at_the_level_that_was_chosen_for_it(field: Fie
     assert set(told["questions"][1]["levels"]) == {"open"}
     assert told["questions"][0]["alike"] is not None
     page = field.ana.client.get(f"/surveys/{number}").text
-    assert "ε = 1</a>, n = 75" in page
-    assert "ε = 3, n = 100" in page
+    assert "ε = 1</a><br>n = 75" in page
+    assert "ε = 3<br>n = 100" in page
     assert "People at different levels" in page
     lines = field.ana.client.get(f"/surveys/{number}/results.csv").text.splitlines()
     assert {tuple(line.split(",")[:2]) for line in lines[1:]} == {
