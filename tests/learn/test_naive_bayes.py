@@ -13,15 +13,18 @@ from sklearn import naive_bayes as theirs
 
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.learn import CategoricalNB, GaussianNB, MixedNB, load
+from cloister.learn.assessment.made_up import fit_within, made_up
 from cloister.learn.bayesian.bayes import noisy_gaussian
 from cloister.learn.bayesian.categories import category_counts
 from cloister.learn.bayesian.moments import ClassMoments
 from cloister.learn.frame.bounds import box_of
+from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.from_tables import declare
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import PureDP
 from cloister.session import Door
-from cloister.tables import Category, Date, Integer, PrivateTable
+from cloister.tables import Boolean, Category, Date, Integer, PrivateTable
 
 
 def problem(count: int = 4000) -> tuple[np.ndarray, np.ndarray]:
@@ -238,3 +241,17 @@ def test_categories_of_a_table_are_learnt_as_categories_by_themselves() -> None:
     assert [width for _, width, _ in model.categories_] == [8]
     assert model.theta_.shape == (2, 1)
     assert model.score(np.column_stack([number, np.eye(8)[value]]), y) > 0.85
+
+
+@pytest.mark.parametrize("features", [("age", "pay", "sex"), ("sex", "age", "pay")])
+def test_rows_made_up_of_categories_by_number_are_learned_in_any_order(features: tuple[str, ...]) -> None:
+    """What a hub tries before it charges: a table tells the model places of 0-or-1 features, not of numbers."""
+    columns = {"age": Integer(0, 90), "pay": Integer(0, 9), "sex": Category(["F", "M", "X"]), "ill": Boolean()}
+    table = PrivateTable({"age": [1], "pay": [1], "sex": ["F"], "ill": [True]}, columns=columns)
+    model, encoder = MixedNB(epsilon=1), Encoder.of(table.columns, features)
+    declare(model, encoder, table, "ill")
+    X, y = made_up(model, encoder, 30)
+    fitted = fit_within(model, X, y, PureDP(1))
+    assert [len(each) for each in fitted.feature_log_prob_] == [2]
+    assert fitted.feature_log_prob_[0].shape == (2, 3)
+    assert fitted.theta_.shape == (2, 2)

@@ -17,6 +17,7 @@ from typing import Any
 
 from babel import Locale
 from babel.messages.pofile import read_po
+from babel.numbers import format_decimal
 from markupsafe import Markup, escape
 
 from cloister.hub.web.retelling import CONTEXT, Shapes
@@ -90,8 +91,8 @@ class Language:
     def ngettext(self, one: str, many: str, num: int, /, **values: Any) -> str:
         """The text for so many; `num` is among the values.
 
-        >>> language_of("en").ngettext("%(num)s row", "%(num)s rows", 1)
-        '1 row'
+        >>> language_of("en").ngettext("%(num)s row", "%(num)s rows", 207653)
+        '207,653 rows'
         """
         return self.npgettext("", one, many, num, **values)
 
@@ -106,10 +107,10 @@ class Language:
     def npgettext(self, context: str, one: str, many: str, num: int, /, **values: Any) -> str:
         """The text for so many, as it is meant in a context."""
         found = (context and self.messages.get(f"{context}{CONTEXT}{one}")) or self.messages.get(one)
-        which = self.plural(num)
+        which, values = self.plural(num), {"num": format_decimal(num, locale=self.locale), **values}
         if isinstance(found, tuple) and which < len(found) and found[which]:
-            return _filled(found[which], {"num": num, **values})
-        return _filled(one if num == 1 else many, {"num": num, **values})
+            return _filled(found[which], values)
+        return _filled(one if num == 1 else many, values)
 
 
 def _filled(text: str, values: Mapping[str, Any]) -> str:

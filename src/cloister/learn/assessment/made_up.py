@@ -93,6 +93,8 @@ def _numbered(model: Any, encoder: Encoder, codes: dict[str, npt.NDArray[np.int6
             low += alone.bounds[0]
             high += alone.bounds[1]
     model.categories, model.bounds = counts, (low, high)
+    if getattr(model, "groups", None):  # of the 0-or-1 features that these numbers stand in place of
+        model.groups = None
     return np.stack(parts, axis=1)
 
 

@@ -130,7 +130,8 @@ def choose(domain: Any, epsilon: Exact = 1, people: int = 1000) -> Advice:
 
     `domain` is a list of values, or how many there are. What is compared is the margin of a share that is near 0, which is what
     rare values suffer from: as results will say it, from each protocol's own variance. With many people that is the order of
-    the variances; with few, one whose single reports weigh less, or whose variance grows less with the share, comes first.
+    the variances; with few, one whose single reports weigh less, or whose variance grows less with the share, comes first. The
+    others are taken to be spread evenly: where one value has nearly all, Hadamard response errs more, as its results say.
 
     >>> print(choose(2, epsilon=1, people=1000).why)
     randomised response: with 1,000 people, a share is off by at most 6.16% in 19 of 20 cases

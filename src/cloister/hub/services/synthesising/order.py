@@ -22,7 +22,7 @@ from cloister.hub.work.offers import offers
 from cloister.hub.work.ordering import about_offered, asked, whole
 from cloister.privacy import exact_nonnegative
 from cloister.stored import Stored
-from cloister.tables import Binned, Category, Integer, PrivateTable, PublicTable, Real, Text
+from cloister.tables import Binned, Boolean, Category, Date, Integer, PrivateTable, PublicTable, Real
 from cloister.tables.expression.names import alias, quoted
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 ACTION = "synthesise.run"
+_FITTED = (Integer, Real, Category, Date, Boolean)
 METHODS = {
     "auto": N_("Chosen by the number of columns, the spend and the declared size"),
     "pairs": N_("One and two columns at a time"),
@@ -255,5 +256,5 @@ def _curve(errors: Sequence[Mapping[str, Any]], spend: str, _: Callable[[str], s
 
 
 def _fits(table: PrivateTable | PublicTable, name: str) -> bool:
-    """Whether a column can be in a synthetic table: not free text, and not the one that names people."""
-    return isinstance(table, PrivateTable) and name != table.unit and not isinstance(table.columns[name], Text)
+    """Whether a column can be in a synthetic table: not the one that names people, and of a kind that models are fitted to."""
+    return isinstance(table, PrivateTable) and name != table.unit and isinstance(table.columns[name], _FITTED)
