@@ -124,7 +124,7 @@ def test_a_model_by_its_pages(field: Field, number: str) -> None:
     assert f"/surveys/{number}/models" in field.ana.client.get(f"/surveys/{number}").text
     form = field.ana.client.get(f"/surveys/{number}/models").text
     assert "costs respondents nothing more" in form
-    assert "There are 1200 reports" in form
+    assert "There are 1,200 reports" in form
     refused = field.post(f"/surveys/{number}/models", {"method": "naive-bayes", "target": "copied", "key": "a"})
     assert (refused.status_code, "features" in refused.text) == (422, True)
     sent = [field.post(f"/surveys/{number}/models", {**ORDER, "key": "b"}).headers["location"] for _ in range(2)]

@@ -17,9 +17,9 @@ from typing import Any
 
 from babel import Locale
 from babel.messages.pofile import read_po
-from babel.numbers import format_decimal
 from markupsafe import Markup, escape
 
+from cloister.hub.web.formats import number
 from cloister.hub.web.retelling import CONTEXT, Shapes
 from cloister.printable import shown
 
@@ -107,7 +107,7 @@ class Language:
     def npgettext(self, context: str, one: str, many: str, num: int, /, **values: Any) -> str:
         """The text for so many, as it is meant in a context."""
         found = (context and self.messages.get(f"{context}{CONTEXT}{one}")) or self.messages.get(one)
-        which, values = self.plural(num), {"num": format_decimal(num, locale=self.locale), **values}
+        which, values = self.plural(num), {"num": number(num, self.locale), **values}
         if isinstance(found, tuple) and which < len(found) and found[which]:
             return _filled(found[which], values)
         return _filled(one if num == 1 else many, values)
