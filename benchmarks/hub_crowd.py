@@ -87,14 +87,10 @@ FLOODS: Mapping[str, tuple[str, Any]] = {
     "files": ("/api/v1/uploads", lambda: b"age,pay\n" + b"17,900\n" * ROWS),
     "drafts of surveys": ("/api/v1/surveys", lambda: SURVEY),
     "drafts of joint surveys": ("/api/v1/joint-surveys", lambda: {"title": "Exams", "questions": [SHARED]}),
-    "prices of journeys": (
-        "/api/v1/journeys/price",
-        lambda: {**ORDER, "moment": "step", "x": "age", "y": "pay", "cells": "12", "zones": "4"},
-    ),
     "streams": ("/api/v1/streams", lambda: STREAM),
 }
-"""What one person orders: an address and an order of each service that takes orders of its own about rows of this hub. Guests
-and sites need an algorithm or other machines first; they share these turns and queues."""
+"""What one person orders: an address and an order of each service that takes orders of its own about rows of this hub. Guests,
+journeys and sites need an algorithm, people with several rows or other machines first; they share these turns and queues."""
 OF_OWNERS = ("trials of anonymised tables", "files", "streams")
 
 
@@ -187,9 +183,8 @@ def serve(folder: Path) -> None:
     from cloister.hub.services import all_services
     from cloister.hub.settings import Settings
 
-    most = {"age": (17, 90), "pay": (0, 1000), "step": (0, 9)}
-    columns = {name: {"kind": "integer", "low": low, "high": high} for name, (low, high) in most.items()}
-    rows = "age,pay,step\n" + "".join(f"{17 + n * 7919 % 74},{n * 31 % 1000},{n % 10}\n" for n in range(ROWS))
+    columns = {"age": {"kind": "integer", "low": 17, "high": 90}, "pay": {"kind": "integer", "low": 0, "high": 1000}}
+    rows = "age,pay\n" + "".join(f"{17 + n * 7919 % 74},{n * 31 % 1000}\n" for n in range(ROWS))
     with Hub(Settings(data=folder, workers=0), all_services()) as hub:
         furnished(hub, rows, {"columns": columns, "size": ROWS})
         tokens, now = ["clo_" + new_secret() for _ in range(2 + OTHERS)], hub.now()
