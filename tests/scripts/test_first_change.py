@@ -29,6 +29,8 @@ def test_each_edit_stands_where_the_page_says(tmp_path: Path) -> None:
         for kind, step in first_change.steps((ROOT / f"docs/how-to/{name}.md").read_text(encoding="utf-8")):
             if kind == "diff":
                 first_change.apply(step, tmp_path)
+            elif "  # " not in step:  # what is copied, and no test
+                first_change.run(step, tmp_path)
     assert "GET /whose" in (tmp_path / "tests/hub/routes.toml").read_text(encoding="utf-8")
     assert "GET /whose" not in (ROOT / "tests/hub/routes.toml").read_text(encoding="utf-8"), "the tree stays as it is"
 
