@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -54,6 +54,12 @@ class Client:
         answer.read()
         return answer.status
 
+    def hang_up(self) -> None:
+        """End the connection, and with it the wait for an answer."""
+        if (socket_ := self._connection.sock) is not None:
+            with suppress(OSError):
+                socket_.shutdown(socket.SHUT_RDWR)
+
 
 @contextmanager
 def serving(file: str, *how: str) -> Iterator[Place]:
@@ -64,7 +70,11 @@ def serving(file: str, *how: str) -> Iterator[Place]:
         yield Place(**json.loads(process.stdout.readline()))
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:  # threads that wait for silent sites; `cloister hub` does not wait for them
+            process.kill()
+            process.wait()
 
 
 def run(app: Any, path: str, token: str) -> None:

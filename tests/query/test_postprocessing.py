@@ -103,6 +103,21 @@ def test_the_parts_are_charged_once_and_together() -> None:
         assert session.spent == cl.PureDP(1)
 
 
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("SELECT n FROM (SELECT COUNT(*) AS n FROM people) t", "n"),
+        ("SELECT sex, k FROM (SELECT sex, COUNT(*) AS k FROM people GROUP BY sex) t ORDER BY k", "k"),
+        ("WITH w AS (SELECT sex, COUNT(*) AS m FROM people GROUP BY sex) SELECT MAX(m) AS most FROM w", "m"),
+        ("SELECT sex, RANK() OVER (ORDER BY COUNT(*)) AS r FROM people GROUP BY sex", "count_star()"),
+    ],
+)
+def test_a_plan_names_its_numbers_as_the_query_does(sql: str, name: str) -> None:
+    """Of a query whose aggregates are asked apart, the name is that of the aggregate."""
+    with fresh() as session:
+        assert list(session.explain(sql, spend=1).margin().columns) == [name]
+
+
 def test_public_tables_alone_cost_nothing() -> None:
     with fresh() as session:
         sql = "SELECT province, SUM(inhabitants) AS i FROM towns GROUP BY province ORDER BY province"

@@ -138,7 +138,8 @@ class Session(Door):
         plan = (
             self.explain_workload(parsed.questions, cost) if len(parsed.questions) > 1 else super().explain(parsed.question, cost)
         )
-        return replace(plan, names=parsed.names, notes=(*plan.notes, *parsed.notes))
+        names = parsed.names if parsed.above is None else parsed.above.names
+        return replace(plan, names=names, notes=(*plan.notes, *parsed.notes))
 
     @pinned
     def afford(

@@ -202,7 +202,7 @@ class _Cut:
         except CloisterError as error:
             return error
 
-    def _part(self, parsed: Parsed) -> Step:
+    def _part(self, parsed: Parsed, *, named: bool = True) -> Step:
         place = len(self.parts)
         columns, loose = _columns_of(parsed, self.tables)
         if all(each.kind == "certain" for each in columns) and not loose:
@@ -211,7 +211,7 @@ class _Cut:
                 "its rows would be the declared keys, whether any row has them or not",
                 "COUNT(DISTINCT ward)",
             )
-        self.parts.append(Part(parsed=parsed, columns=columns))
+        self.parts.append(Part(parsed=parsed, columns=columns, named=named))
         return Step(name=f"r{place}", columns=columns, loose=loose)
 
     def _parted(self, query: exp.Select, known: Known, depth: int, why: CloisterError) -> Step:
@@ -221,7 +221,7 @@ class _Cut:
         asked = self._asked(below, known)
         if not isinstance(asked, Parsed):
             raise asked
-        step = self._part(asked)
+        step = self._part(asked, named=False)
         scope = Scope(steps=lambda inner: self.step(inner, known, depth + 1), sunday=self._sunday, label="the groups")
         scope.add(step, "s0", ())
         return self._over(Select(tree=above, scope=scope, source=f"{step.name} AS s0", places="s0.z", loose=step.loose))

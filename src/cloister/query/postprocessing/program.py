@@ -62,6 +62,8 @@ class Part:
 
     parsed: Parsed
     columns: tuple[Column, ...]
+    named: bool = True
+    """Whether the names of its columns are the analyst's."""
     places: tuple[int, ...] = ()
 
 
@@ -95,6 +97,11 @@ class Program:
         place = {before: after for after, before in enumerate(order)}
         parts = [replace(part, places=tuple(place[each] for each in part.places)) for part in self.parts]
         return replace(self, parts=tuple(parts))
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What the analyst calls the numbers of its question, if it stands on one alone."""
+        return self.parts[0].parsed.names if len(self.parts) == 1 and self.parts[0].named else {}
 
     @property
     def sql(self) -> str:

@@ -76,22 +76,24 @@ def compare(hub: Hub, db: Db, caller: Caller, pool: PoolOut, sql: str, spend: st
         except CloisterError as error:
             found.append(WayOut(way=part, margins={}, why=error.why, values={}))
     if len(alone) == len(pool.parts):
-        sums = _added(sql)
-        names = [name for name in found[0].margins if _plain(name) in sums]
+        named, plain = _added(sql)
+        names = [name for name in found[0].margins if name in named or _plain(name) in plain]
         added = {name: math.hypot(*(each.margins.get(name, math.inf) for each in alone)) for name in names}
         found.append(_way("apart", added))
     return [found[0], *alone, *found[1:], _raw(together, sql, found[0].margins)]
 
 
-def _added(sql: str) -> set[str]:
-    """The columns that are counts and sums of rows, by their plain names: they add up over parts, and no other number does.
+def _added(sql: str) -> tuple[set[str], set[str]]:
+    """The columns that are counts and sums of rows: by the names that the query gives them, and by the plain names of the others.
+    They add up over parts, and no other number does.
 
-    >>> sorted(_added("SELECT COUNT(*) AS n, SUM(\\"Pay a day\\"), AVG(pay) AS mean, COUNT(DISTINCT pay) AS d FROM people"))
-    ['n', 'sum(pay a day)']
+    >>> _added('SELECT COUNT(*) AS n, AVG(pay) AS "N", SUM("Pay a day"), COUNT(DISTINCT pay) AS d FROM people')
+    ({'n'}, {'sum(pay a day)'})
     """
     query, _ = statement(sql, None)
     sums = [each for each in query.expressions if isinstance(each.unalias(), exp.Count | exp.Sum) and not each.find(exp.Distinct)]
-    return {_plain(each.alias or ("count_star()" if each.find(exp.Star) else each.sql())) for each in sums}
+    plain = {_plain("count_star()" if each.find(exp.Star) else each.sql()) for each in sums if not each.alias}
+    return {each.alias for each in sums if each.alias}, plain
 
 
 def _plain(name: str) -> str:
