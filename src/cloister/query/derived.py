@@ -79,11 +79,7 @@ def public_answers(query: exp.Query, environment: Environment) -> tuple[Any, ...
     if isinstance(query, exp.Select):
         inside = environment.inside(query)
         if query.args.get("from_") is None:
-            raise refused(
-                f"The nested query {shown(query)} is not supported",
-                "it names no table",
-                "IN (SELECT town FROM towns)",
-            )
+            raise refused(f"The nested query {shown(query)} is not supported", "it names no table", "IN (SELECT town FROM towns)")
         rows = _only_public(query, inside)
         if rows is not None:
             return public_values(query, rows, lambda nested: public_answers(nested, inside))

@@ -460,9 +460,7 @@ def unlinked(relation: Relation, first: Item, item: Item) -> UnsupportedQuery:
     join = f"JOIN {quoted_path(item.label)}{f' AS {other}' if item.called != item.label else ''} ON"
     if item.relation is None:
         return refused(
-            f"The join with {item.label!r} is not supported",
-            "no column of both is compared",
-            f"{join} {one}.town = {other}.town",
+            f"The join with {item.label!r} is not supported", "no column of both is compared", f"{join} {one}.town = {other}.town"
         )
     bare = next((each for each in (first, item) if each.relation is not None and each.relation.unit is None), None)
     if bare is not None:

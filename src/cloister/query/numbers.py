@@ -189,13 +189,7 @@ def rounding(what: Literal["round", "cast"], kind: NumberKind | None, rules: Rul
 
 
 def as_rounded(
-    x: Scalar,
-    digits: int,
-    modes: frozenset[Mode],
-    domains: Mapping[str, Domain],
-    tree: exp.Expression,
-    *,
-    scaled: bool = False,
+    x: Scalar, digits: int, modes: frozenset[Mode], domains: Mapping[str, Domain], tree: exp.Expression, *, scaled: bool = False
 ) -> Round:
     """x rounded in the one way that it can be, or in any where they agree on all that x may be; else a refusal. With `scaled` the
     engine rounds the double x * 10^digits: refused where that puts a half elsewhere.

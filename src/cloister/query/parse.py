@@ -156,12 +156,7 @@ def _sized(query: exp.Query) -> int:
 
 
 def _otherwise(
-    query: exp.Query,
-    tables: Tables,
-    dialect: str | None,
-    options: Options,
-    refusal: CloisterError,
-    cut: bool,
+    query: exp.Query, tables: Tables, dialect: str | None, options: Options, refusal: CloisterError, cut: bool
 ) -> Parsed:
     """What a query that is no question means: without references to the query around, or cut above its aggregates."""
     from cloister.query.correlated import uncorrelated

@@ -35,11 +35,7 @@ class NewPool(BaseModel):
     """A data set that is made of others, declared alike, each of a population of its own."""
 
     model_config = ConfigDict(extra="forbid", strict=True) | example(
-        parts=["north", "south"],
-        name="both_hospitals",
-        title="Both hospitals",
-        population="both hospitals",
-        epsilon="2",
+        parts=["north", "south"], name="both_hospitals", title="Both hospitals", population="both hospitals", epsilon="2"
     )
 
     parts: Annotated[list[Line], Field(min_length=2, max_length=MOST)]

@@ -40,10 +40,7 @@ def pages() -> APIRouter:
             budget = None if known else budget_of(form.text("epsilon"), form.text("delta"), form.text("rho"))
             texts: dict[str, Any] = {each: form.text(each) for each in ("name", "title", "about")}
             asked = NewPool.model_construct(
-                **texts,
-                parts=form.all("parts"),
-                population=known or form.text("population_new"),
-                listed=form.flag("listed"),
+                **texts, parts=form.all("parts"), population=known or form.text("population_new"), listed=form.flag("listed")
             )
             row = make(hub, caller, asked, budget)
         except CloisterError as error:
