@@ -248,7 +248,7 @@ def _of_expected(expected: Curve | Mapping[str, Any] | str | None, model: Privat
     point = expected.nearest(getattr(model.guarantee_, "epsilon", None))
     if expected.plain is None or point is None:
         return []
-    lost = abs(expected.plain.mean - point.mean)
+    lost = (expected.plain.mean - point.mean) * (-1 if expected.measure == "mean_squared_error" else 1) + 0.0
     said = f"{lost:.3g} of {expected.measure} at ε = {float(point.epsilon or 0):g} (from {expected.rows}; {point.runs} runs)"
     return [CardLine(what=what, text=said)]
 
