@@ -229,7 +229,7 @@ def _of_scores(scores: Sequence[Score]) -> list[CardLine]:
     for score in scores:
         shown = score.accuracy if isinstance(score, Confusion | Reliability) else score
         promise = "not private" if score.guarantee is None else f"bought with {score.guarantee}"
-        lines.append(CardLine(what=shown.name, text=f"{shown.value:.4g} ± {shown.margin():.2g} (95 %), {promise}"))
+        lines.append(CardLine(what=shown.name, text=f"{shown.told}, {promise}"))
         if isinstance(score, Confusion):
             lines.append(
                 CardLine(what="a guess of the commonest class", text=f"{score.silence.value:.4g} ± {score.silence.margin():.2g}")
