@@ -108,6 +108,17 @@ def test_a_curve_is_worse_where_a_person_may_have_many_rows(stage: Stage):
         assert (sentence in looked.text) is said
 
 
+def test_fewer_rows_than_are_made_up_are_expected_to_be_few(stage: Stage):
+    opened(stage, "few", size=5)
+    opened(stage, "fifty", size=50)
+    few, fifty = (stage.post("/models/expected", {**ORDER, "table": name}).json() for name in ("few", "fifty"))
+    assert [(each["rows"], each["trained"]) for each in (few, fifty)] == [(5, 50), (50, 50)]
+    assert few["points"][2]["mean"] < fifty["points"][2]["mean"] - 0.2  # at a tenth of the ε
+    page = stage.ana.client.get("/learn?about=few").text
+    looked = stage.ana.client.post("/learn/expected", data=form(stage, page, table="few", features=["pay"]))
+    assert "ε was made smaller in proportion, since the noise on a sum counts more among fewer rows" in looked.text
+
+
 # ── the card ─────────────────────────────────────────────────────────────────────────────────────
 
 
