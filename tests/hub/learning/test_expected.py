@@ -18,6 +18,7 @@ WAYS: list[tuple[dict[str, Any], str]] = [
     ({}, "accuracy"),
     ({"method": "LogisticRegression"}, "accuracy"),
     ({"method": "CategoricalNB", "features": ["sex"], "target": "age"}, "accuracy"),
+    ({"method": "CategoricalNB", "features": ["pay"], "target": "sex"}, "accuracy"),
     ({"method": "LinearRegression", "features": ["age", "sex"], "target": "pay"}, "r2"),
     ({"method": "PoissonRegressor", "features": ["pay", "sex"], "target": "age"}, "r2"),
     ({"method": "KMeans", "target": "", "parameters": {"n_clusters": 4}}, "captured"),
