@@ -15,6 +15,7 @@ from cloister.hub.records.access import Grant
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.learning import fitting
+from cloister.hub.services.learning.models import reliability
 from cloister.hub.work import orders
 from cloister.installed import install
 from cloister.learn import load
@@ -298,3 +299,11 @@ def test_methods_are_told(stage: Stage):
     told = {each["name"]: each for each in stage.get("/models/methods").json()}
     assert told["NeuralClassifier"]["pure"] is False
     assert "BoundedScaler" not in told
+
+
+def test_a_margin_of_nothing_is_no_unknown_one():
+    """From ε = 4.4 on, 19 of 20 counts come without noise."""
+    sure, unsure, unknown = (
+        reliability({"bins": [{"low": 0.9, "rows": 100.0, "value": 0.95, "margin": margin}]}, str) for margin in (0.0, 0.5, None)
+    )
+    assert len({sure, unsure, unknown}) == 3
