@@ -46,6 +46,14 @@ def test_it_asks_adaptively_within_its_share(session: Any) -> None:
     assert str(found.cost) == str(session.spent_by["people"]) == "ε = 2"
 
 
+def test_its_most_is_known_beforehand(session: Any) -> None:
+    session.add("told", cl.PrivateTable({"age": [20]}, {"age": cl.Integer(0, 100)}, population="people", size=1))
+    for table in ("people", "told"):
+        plan, margins = guest_of("return 1").explain(session, table, 2)
+        assert (plan.population, str(plan.cost), margins) == ("people", "ε = 2", {})
+    assert str(session.spent_by["people"]) == "ε = 0"
+
+
 def test_what_it_asks_is_kept_up_to_a_million_characters(session: Any) -> None:
     answers = Answers(session, "people", "")
     said = [

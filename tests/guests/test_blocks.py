@@ -249,6 +249,14 @@ def test_noise_follows_the_declared_law() -> None:
     assert abs((np.abs(noise) <= within).mean() - 0.95) < 0.0175
 
 
+def test_no_margin_passes_what_can_be() -> None:
+    """A number leaves within its range, and of ten blocks none or ten gave no value at most."""
+    method = method_of(guest_of("return 0", blocks=10, output=cl.Vector([(0, 100), (-1, 1)], names=["one", "two"])))
+    assert method.margins(PureDP("0.01")) == {"one": 100, "two": 2}
+    kept, failed = method.told({"values": {"one": 5.0, "two": 0.0}, "failed": 7.5}, PureDP("0.01"))
+    assert (dict(kept), failed) == ({"one": 5.0, "two": 0.0}, Failed(count=7.5, margin=7.5, blocks=10))
+
+
 def method_of(guest: cl.Guest) -> Blocks:
     """As the door is handed it."""
     return guest.method(ages([1]))
@@ -256,9 +264,9 @@ def method_of(guest: cl.Guest) -> Blocks:
 
 def test_more_numbers_and_less_budget_mean_more_noise() -> None:
     one, two = (method_of(guest_of("return 0", output=cl.Vector([(0, 100)] * n))) for n in (1, 2))
-    assert two.margins(PureDP(1))["0"] == pytest.approx(2 * one.margins(PureDP(1))["0"], rel=1e-3)
-    assert one.margins(PureDP("0.5"))["0"] == pytest.approx(2 * one.margins(PureDP(1))["0"], rel=1e-3)
-    gaussian = [method.margins(ApproxDP(1, "1e-6"))["0"] for method in (one, two)]
+    assert two.margins(PureDP(20))["0"] == pytest.approx(2 * one.margins(PureDP(20))["0"], rel=1e-3)
+    assert one.margins(PureDP(10))["0"] == pytest.approx(2 * one.margins(PureDP(20))["0"], rel=1e-3)
+    gaussian = [method.margins(ApproxDP(20, "1e-6"))["0"] for method in (one, two)]
     assert gaussian[1] == pytest.approx(2**0.5 * gaussian[0], rel=1e-3)
     assert one.margins(cl.ZCDP("0.1"))["0"] > 0
 

@@ -108,3 +108,11 @@ def test_every_section_is_in_every_rendering(model: Threshold) -> None:
         for rendering in (card.text(), card.markdown(), card.fragment()):
             assert title in rendering
             assert all(line.what in rendering for line in lines)
+
+
+def test_a_model_that_was_better_than_without_noise_lost_nothing(model: Threshold) -> None:
+    better = dataclasses.replace(CURVE, plain=Point(epsilon=None, values=(0.8, 0.8)))
+    assert "-0.05 of accuracy at ε = 1" in model.card(expected=better).text()
+    errors = dataclasses.replace(better, measure="mean_squared_error")
+    assert "0.05 of mean_squared_error at ε = 1" in model.card(expected=errors).text()
+    assert "-0.05" not in model.card(expected=errors).text()

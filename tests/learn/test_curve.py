@@ -17,6 +17,7 @@ from cloister.learn.decomposition.pca import PCA
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
+from cloister.learn.linear_models.linear import LinearRegression
 from cloister.noise import Random
 
 X = ((np.arange(200) * 0.618034) % 1).reshape(-1, 1)
@@ -132,3 +133,18 @@ def test_a_measure_of_groups_is_for_groups() -> None:
         price_of_privacy(Threshold(bounds=(0, 1)), X, Y, measure="captured")
     with pytest.raises(InvalidParameter, match="neither classes nor numbers"):
         price_of_privacy(KMeans(2, bounds=(0, 1)), X, measure="accuracy")
+
+
+def test_a_run_that_judges_nothing_is_none() -> None:
+    """A part of no row has no accuracy, and one of equal targets no R²: neither a half nor nan is said of it."""
+    few = price_of_privacy(
+        Threshold(bounds=(0, 1), classes=[0, 1]), X[:4], Y[:4], epsilons=[1], runs=40, test="0.1", random=Random.deterministic(2)
+    )
+    assert few.plain is not None
+    assert 0 < few.plain.runs == few.points[0].runs < 40
+    assert set(few.plain.values) <= {0.0, 0.5, 1.0}
+    alike = LinearRegression(bounds=(0, 1), bounds_y=(0, 1))
+    with pytest.raises(InvalidParameter, match="all of one target"):
+        price_of_privacy(alike, X, [0.5] * len(X), epsilons=[1], runs=3)
+    with pytest.raises(InvalidParameter, match="none to judge by"):
+        price_of_privacy(Threshold(bounds=(0, 1), classes=[0, 1]), X[:1], Y[:1], test="1e-9")

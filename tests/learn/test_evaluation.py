@@ -25,7 +25,7 @@ from cloister.learn.assessment.evaluation import (
 )
 from cloister.learn.assessment.judged_tables import evaluate_table, fit_and_score_table
 from cloister.learn.assessment.judging import Judge
-from cloister.learn.assessment.scores import SURE, Confusion, Noise, Proportion
+from cloister.learn.assessment.scores import SURE, Confusion, Determination, Noise, Proportion
 from cloister.learn.bayesian.naive_bayes import GaussianNB
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
@@ -290,3 +290,29 @@ def test_the_margin_of_an_accuracy_is_the_one_that_the_page_states() -> None:
     X = (y * 0.6 + 0.2)[:, None]
     found = accuracy(Threshold(bounds=(0, 1)).fit(X, y), X, y, epsilon="0.1", random=Random.deterministic(1))
     assert float(found.margin(0.95)) * 0.1 * len(y) == pytest.approx(3.70, abs=0.01)
+
+
+class Abstains:
+    """Says of every row what is no class of it."""
+
+    classes_ = np.array([0, 1])
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), -1)
+
+
+@pytest.mark.parametrize("truth", [0, 1])
+def test_what_is_no_class_is_never_right(truth: int) -> None:
+    y = [truth] * 1000
+    assert accuracy(Abstains(), [[0.0]] * 1000, y, epsilon=100).value < 0.01
+    assert confusion_matrix(Abstains(), [[0.0]] * 1000, y, epsilon=100).accuracy.value < 0.01
+
+
+def test_a_score_that_the_noise_hides_is_unknown() -> None:
+    noise = Noise(scale=Fraction(1), gaussian=False)
+    hidden, wide = (
+        Determination(name="R²", errors=1.0, others=9.0, sums=0.0, squares=squares, step=1.0, noise=noise, guarantee=None)
+        for squares in (-5.0, -4.0)
+    )
+    assert str(hidden) == "R² unknown ± unknown (95 %), NOT PRIVATE"
+    assert str(wide) == "R² -3 ± unknown (95 %), NOT PRIVATE"

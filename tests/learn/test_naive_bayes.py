@@ -144,6 +144,18 @@ def test_margins_grow_with_the_noise() -> None:
         GaussianNB(epsilon=1, bounds=(0, 10)).fit(X, y).margin(1.5)
 
 
+def test_a_number_beside_categories_is_a_number_to_either() -> None:
+    """A table's are to CategoricalNB, too: so made-up rows of it can be learnt from."""
+    X, y = problem()
+    X[:, 0] = X[:, 0] > 5
+    how: dict[str, Any] = {"epsilon": 5, "bounds": (0, 10), "categories": [2, None]}
+    one, other = (kind(**how, random=Random.deterministic(3)).fit(X, y) for kind in (CategoricalNB, MixedNB))
+    assert one.numbers_.tolist() == [1]
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    with pytest.raises(MissingBound, match="bounds= is missing"):
+        CategoricalNB(categories=[2, None]).fit(X, y)
+
+
 def test_what_is_not_declared_is_refused() -> None:
     X, y = problem()
     with pytest.raises(MissingBound, match="never looked up"):

@@ -69,11 +69,11 @@ class RandomProjection(Projection):
 
     def distortion(self, n: int) -> float:
         """By which share at most the squared distances of n rows change, all together, with probability 99 %; from 1 on
-        near ones may meet."""
+        near ones may meet, and the Gaussian law bounds the others, too."""
         pairs, count, low, high = max(n * (n - 1) / 2, 1.0), len(self.components_), 0.0, 100.0
         for _ in range(60):
             middle = (low + high) / 2
-            lost = middle - math.log1p(middle) if self.kind == "gaussian" else middle**2 / 2 - min(middle, 1.0) * middle**2 / 3
+            lost = middle - math.log1p(middle) if self.kind == "gaussian" or middle >= 1 else middle**2 / 2 - middle**3 / 3
             low, high = (middle, high) if 2 * pairs * math.exp(-count / 2 * lost) > 0.01 else (low, middle)
         return high
 

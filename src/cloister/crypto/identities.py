@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cloister.noise import Random
 
 KEY_BYTES = 32
+_REMEMBERED = 1000
+"""With how many others a key remembers what it agreed on."""
 SIGNATURE_BYTES = 64
 _SMALL_ORDER = frozenset(
     bytes.fromhex(each)
@@ -111,7 +113,7 @@ class AgreementKey:
     True
     """
 
-    __slots__ = ("_key", "public", "secret")
+    __slots__ = ("_agreed", "_key", "public", "secret")
 
     public: bytes
     secret: bytes
@@ -120,7 +122,7 @@ class AgreementKey:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
         self.secret = _checked(secret)
-        self._key = X25519PrivateKey.from_private_bytes(secret)
+        self._key, self._agreed = X25519PrivateKey.from_private_bytes(secret), dict[bytes, bytes]()
         self.public = self._key.public_key().public_bytes_raw()
 
     @classmethod
@@ -135,11 +137,13 @@ class AgreementKey:
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
         try:
-            raw = self._key.exchange(X25519PublicKey.from_public_bytes(public))
+            raw = self._agreed.get(public) or self._key.exchange(X25519PublicKey.from_public_bytes(public))
         except ValueError:  # a point of small order, which would make the key known to all
             raise InvalidParameter(
                 "The public key is invalid", why="no secret follows from it", instead="the key that the other party made"
             ) from None
+        if len(self._agreed) < _REMEMBERED:  # a round derives several keys from one secret
+            self._agreed[public] = raw
         first, second = sorted((self.public, public))
         return HKDF(algorithm=SHA256(), length=length, salt=first + second, info=purpose).derive(raw)
 

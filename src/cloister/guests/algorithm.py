@@ -34,7 +34,7 @@ from cloister.printable import json_of, shown
 from cloister.privacy import Guarantee, PureDP
 from cloister.session import Door, Outcome, RunPlan
 from cloister.session.execution.rehearsal import rehearsal_tables
-from cloister.session.questions.spend import Spending
+from cloister.session.questions.spend import Spending, spend_of
 from cloister.tables import PrivateTable
 
 Way: TypeAlias = Literal["blocks", "ask", "declared"]
@@ -203,8 +203,12 @@ class Guest:
         return self.function(*arguments)
 
     def explain(self, session: Door, table: str, spend: Spending) -> tuple[RunPlan, dict[str, float]]:
-        """What a run by blocks would cost, and the margins of its noise: spends nothing and reads no row."""
-        method = self.method(_declared(session, table))
+        """What a run would cost (where it asks, at most), and the margins of noise in blocks: spends nothing, reads no row."""
+        declaration = _declared(session, table)
+        if self.way == "ask":
+            population, budget = session.population_of(table)
+            return RunPlan(population=population, cost=spend_of(spend, budget).whole(), digest=self.digest), {}
+        method = self.method(declaration)
         plan = session.explain_run(method, table, spend)
         return plan, method.margins(plan.cost) if isinstance(method, Blocks) else {}
 

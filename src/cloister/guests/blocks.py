@@ -144,7 +144,8 @@ class Blocks(NearRows):
         if quantile_of(self.statistic) is not None:
             return {}
         far = _far(self.allowance(spend).rest(self.statistic), *self._reach(), confidence)
-        return {name: width * far / (self.blocks * self.output.steps) for name, width in self.output.widths().items()}
+        share = min(far / (self.blocks * self.output.steps), 1.0)  # what leaves lies within its range, as what it is of does
+        return {name: width * share for name, width in self.output.widths().items()}
 
     def release(
         self, rows: Mapping[str, npt.NDArray[Any]], declaration: PrivateTable, guarantee: Guarantee, random: Random
@@ -181,7 +182,8 @@ class Blocks(NearRows):
         share = self.allowance(spend).rest(self.statistic)
         reach, weight = self._counting(share)
         far = _far(share if quantile_of(self.statistic) is None else share.part(_FOR_COUNT), *reach, 0.95) / weight
-        return values["values"], Failed(count=values["failed"], margin=far, blocks=self.blocks)
+        count = values["failed"]
+        return values["values"], Failed(count=count, margin=min(far, max(count, self.blocks - count)), blocks=self.blocks)
 
     def open(self, *, paced: bool = True) -> Opened:
         """The sandbox of a release: what this machine lacks of it is refused, before anything is charged for. Made-up rows need

@@ -194,6 +194,10 @@ class SignedRoster:
     rotations: Mapping[str, bytes] = field(default_factory=dict)
     """Of each site whose key is another than in the roster before, under that old key."""
 
+    def __post_init__(self) -> None:
+        for name in ("signatures", "rotations"):
+            object.__setattr__(self, name, dict(getattr(self, name)))
+
     @classmethod
     def by(cls, keys: Mapping[str, SigningKey], roster: Roster) -> SignedRoster:
         """As the holders of these keys sign it: all in one process, to try it."""
@@ -220,9 +224,15 @@ class SignedRoster:
 
     def check(self) -> None:
         """`InvalidDeclaration` unless every site signed."""
+        _ = self._checked
+
+    @cached_property
+    def _checked(self) -> bool:
+        """Once for one roster and its signatures, which don't change: every round asks."""
         for name, key in self.roster.sites.items():
             if not is_signed(key, self.roster.text, self.signatures.get(name, b"")):
                 raise _invalid(f"The roster is not signed by {name!r}", "every site signs it", f"the signature of {name!r}")
+        return True
 
     def check_after(self, before: SignedRoster, *, missed: bool = False) -> None:
         """Whether this roster may take the place of that one: the next in number, signed by all of its sites; where a key

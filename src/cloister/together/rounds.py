@@ -141,6 +141,7 @@ class SiteRound:
         self._key, self._values, self._agree, self._settle = key, values, agree, settle
         self._journal = journal.of(round_.id)
         self._random = random or default_random()
+        self._pair: tuple[AgreementKey, AgreementKey] | None = None
         if self.roster.sites.get(name) != key.public:
             raise _refused("this site's key is not in the roster", "the roster that this site signed")
 
@@ -175,6 +176,8 @@ class SiteRound:
             raise _refused(f"{message.kind!r} was answered by another process of this site", "the same message again") from None
         for name in {"all shares": ("secrets", READING), "signatures": ("held",)}.get(message.kind, ()):
             self._journal.drop(name)
+        if message.kind == "all shares":
+            self._pair = None
         return bytes(found)
 
     # ── the steps, in their order ──────────────────────────────────────────────────────────────
@@ -275,7 +278,9 @@ class SiteRound:
 
     def _secrets(self) -> tuple[AgreementKey, AgreementKey, bytes]:
         kept = self._kept("secrets")
-        return AgreementKey(kept[:32]), AgreementKey(kept[32:64]), kept[64:96]
+        if self._pair is None:  # with what they agreed on
+            self._pair = AgreementKey(kept[:32]), AgreementKey(kept[32:64])
+        return *self._pair, kept[64:96]
 
     def _held(self) -> tuple[str, list[str], dict[str, bytes]]:
         members: list[str] = json.loads(self._kept("members"))

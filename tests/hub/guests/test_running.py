@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import threading
 import time
@@ -251,7 +250,7 @@ def test_hostile_code_gives_the_middle_and_tells_nobody(play: Play) -> None:
     kept = play.get(f"/releases/{told['result']['guest']}").json()
     failed = (kept if "values" in kept else json.loads(kept["body"]))["failed"]
     assert (failed["blocks"], 0 <= failed["count"] <= 10) == (10, True)
-    assert failed["margin"] == pytest.approx(8 * math.log(20), abs=1)  # twice what 1/ε of noise alone would have
+    assert failed["margin"] == max(failed["count"], 10 - failed["count"])  # its noise moves it by 24, beyond all that there are
     shown = play.u3.client.get(f"/algorithm-results/{told['result']['guest']}").text
     assert f"about {failed['count']:.0f} ± {failed['margin']:.0f} of 10: the middle of the range stood in for them" in shown
     with play.house.hub.database.begin() as db:  # as results were kept before blocks without a value were counted

@@ -16,6 +16,8 @@ from cloister import errors
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.platform.trail import verify
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.journeys.models import _of_sum
+from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import PureDP
 from cloister.traces import Journeys, RoadJourneys, journeys_from_json
 from tests.hub.house import House, Visitor, served
@@ -135,6 +137,14 @@ def test_journeys_are_priced_charged_once_shown_on_a_map_and_taken_away(house: H
     assert "p17" not in page.text
     assert "Synthetic journeys" in ana.client.get("/journeys").text
     assert verify(house.hub)
+
+
+@pytest.mark.parametrize(("epsilon", "terms"), [("0.25", 1), ("1", 1), ("1", 9), ("4", 4), ("4", 20)])
+def test_the_margin_of_a_sum_of_counts_holds(epsilon: str, terms: int) -> None:
+    """20,000 sums at 95 %: more than 1,200 outside, where 1,000 are meant, by chance once in 10¹⁰."""
+    noise = DiscreteLaplace.for_epsilon(epsilon, sensitivity=1)
+    sums = noise.sample(20_000 * terms, random=Random.deterministic(4)).reshape(-1, terms).sum(axis=1)
+    assert int((np.abs(sums) > _of_sum(noise, terms)).sum()) <= 1200
 
 
 def test_journeys_on_declared_roads_follow_them(house: House, owner: Visitor, ana: Visitor) -> None:

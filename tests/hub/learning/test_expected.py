@@ -18,6 +18,7 @@ WAYS: list[tuple[dict[str, Any], str]] = [
     ({}, "accuracy"),
     ({"method": "LogisticRegression"}, "accuracy"),
     ({"method": "CategoricalNB", "features": ["sex"], "target": "age"}, "accuracy"),
+    ({"method": "CategoricalNB", "features": ["pay"], "target": "sex"}, "accuracy"),
     ({"method": "LinearRegression", "features": ["age", "sex"], "target": "pay"}, "r2"),
     ({"method": "PoissonRegressor", "features": ["pay", "sex"], "target": "age"}, "r2"),
     ({"method": "KMeans", "target": "", "parameters": {"n_clusters": 4}}, "captured"),
@@ -106,6 +107,17 @@ def test_a_curve_is_worse_where_a_person_may_have_many_rows(stage: Stage):
         looked = stage.ana.client.post("/learn/expected", data=form(stage, page, table=name, features=["pay"]))
         assert looked.status_code == 200
         assert (sentence in looked.text) is said
+
+
+def test_fewer_rows_than_are_made_up_are_expected_to_be_few(stage: Stage):
+    opened(stage, "few", size=5)
+    opened(stage, "fifty", size=50)
+    few, fifty = (stage.post("/models/expected", {**ORDER, "table": name}).json() for name in ("few", "fifty"))
+    assert [(each["rows"], each["trained"]) for each in (few, fifty)] == [(5, 50), (50, 50)]
+    assert few["points"][2]["mean"] < fifty["points"][2]["mean"] - 0.2  # at a tenth of the ε
+    page = stage.ana.client.get("/learn?about=few").text
+    looked = stage.ana.client.post("/learn/expected", data=form(stage, page, table="few", features=["pay"]))
+    assert "ε was made smaller in proportion, since the noise on a sum counts more among fewer rows" in looked.text
 
 
 # ── the card ─────────────────────────────────────────────────────────────────────────────────────

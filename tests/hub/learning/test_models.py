@@ -15,10 +15,12 @@ from cloister.hub.records.access import Grant
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.learning import fitting
+from cloister.hub.services.learning.models import reliability
 from cloister.hub.work import orders
 from cloister.installed import install
 from cloister.learn import load
 from cloister.privacy import ApproxDP, PureDP
+from tests.hub.house import PEOPLE, people_rows
 from tests.hub.learning.conftest import MAY, ORDER, Stage
 
 SUMS, ROWS = "GaussianNB", "LogisticRegression"
@@ -218,6 +220,21 @@ def test_what_is_wrong_is_refused_before_anything_is_charged(stage: Stage, chang
     assert stage.spent == "ε = 0"
 
 
+def test_days_that_a_method_does_not_sum_are_refused_before_anything_is_foretold(stage: Stage):
+    columns = {**PEOPLE["columns"], "born": {"kind": "date", "low": "1990-01-01", "high": "2020-12-31"}}
+    rows = {**people_rows(), "born": ["2000-01-01"] * 300}
+    dated = stage.house.sample_data_set("dated", owner=stage.owner, rows=rows, declaration={**PEOPLE, "columns": columns})
+    stage.house.grant(dated, stage.ana, by=stage.owner, actions=MAY)
+    for method, target in (("GaussianNB", "sex"), ("LinearRegression", "pay")):
+        order = {**ORDER, "table": "dated", "method": method, "features": ["age", "born"], "target": target}
+        for path in ("/models/expected", "/models"):
+            answer = stage.post(path, order)
+            assert answer.status_code == 422, (path, answer.text)
+            assert "days are not summed" in answer.text
+        assert stage.post("/models/expected", {**order, "held_out": "0.25"}).status_code == 200  # by rows
+    assert stage.get("/jobs").json()["jobs"] == []
+
+
 def test_a_delta_where_the_budget_has_one(stage: Stage):
     stage.house.sample_data_set("wards", owner=stage.owner, budget=ApproxDP(2, "1e-4"))
     with stage.hub.database.reading() as db:
@@ -298,3 +315,11 @@ def test_methods_are_told(stage: Stage):
     told = {each["name"]: each for each in stage.get("/models/methods").json()}
     assert told["NeuralClassifier"]["pure"] is False
     assert "BoundedScaler" not in told
+
+
+def test_a_margin_of_nothing_is_no_unknown_one():
+    """From ε = 4.4 on, 19 of 20 counts come without noise."""
+    sure, unsure, unknown = (
+        reliability({"bins": [{"low": 0.9, "rows": 100.0, "value": 0.95, "margin": margin}]}, str) for margin in (0.0, 0.5, None)
+    )
+    assert len({sure, unsure, unknown}) == 3

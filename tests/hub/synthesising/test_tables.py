@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,14 @@ def test_the_error_bars_are_the_margin_that_was_said_beforehand(stage: Stage):
     measured = [int(each) for each in re.findall(r'<th scope="row">[FM]</th><td class="n">(\d+)', page)]
     assert len(measured) == 2
     assert all(abs(count - true) <= 5 * float(margin[1]) for count, true in zip(measured, (200, 100), strict=True))
+
+
+def test_the_margin_of_the_number_of_rows_is_the_model_s(stage: Stage):
+    number = stage.made(columns=["sex"], spend="0.1")
+    found = re.search(r"margin of error</a> of (\d+) at 95", stage.ana.client.get(f"/synthetic/{number}").text)
+    assert found is not None
+    model = SyntheticModel.from_json(stage.get(f"/releases/{number}").text)
+    assert int(found[1]) == math.ceil(model.rows_margin) > math.ceil(1.96 * model.rows_error)  # two Laplace numbers
 
 
 def test_the_public_report_is_a_file(stage: Stage):

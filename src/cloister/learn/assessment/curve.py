@@ -194,8 +194,11 @@ def price_of_privacy(
         if progress is not None:
             progress(f"run {run + 1} of {runs}")
         parts = split(X, y, test=test, random=random)
-        for epsilon, values in found.items():
-            values.append(_one(model, epsilon, chosen, parts, random))
+        each = [_one(model, epsilon, chosen, parts, random) for epsilon in found]
+        if not any(map(math.isnan, each)):  # else there are no rows to judge by, or none that differ: the run says nothing
+            found = {epsilon: [*found[epsilon], value] for epsilon, value in zip(found, each, strict=True)}
+    if not found[None]:
+        raise InvalidParameter("The rows are invalid", why="none to judge by, or all of one target", instead="more rows")
     points = tuple(Point(epsilon=epsilon, values=tuple(found[epsilon])) for epsilon in wanted)
     delta = getattr(model, "delta", None)
     return Curve(
@@ -229,4 +232,5 @@ def _one(
     twin.fit(X, y)
     judge = judge_of(twin, measure)
     features, truth = rows_for(twin, X_test, y_test, judge)
-    return float(judge.answer(judge.released(twin, features, truth, None, None), None, None, marked=False).value)
+    found = judge.answer(judge.released(twin, features, truth, None, None), None, None, marked=False)
+    return float(found.value) if len(truth) else math.nan

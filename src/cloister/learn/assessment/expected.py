@@ -1,10 +1,10 @@
 """What is to be expected of a method before it reads a row: it is trained on made-up rows (`made_up.py`), over a range of ε, and
 at one ε against the same method without noise.
 
-It stands on public facts alone: the declarations, the declared size, the method. Where the declared size is larger than what is
-trained on here, ε is made larger in the same proportion, since the noise of a sum over n rows counts as 1/(ε·n) of it. That is a
-rule of thumb, to be said wherever a curve is shown. Where a person may have m rows, ε is made m times smaller: the noise hides
-all of them. What it can't say is how good a model the real rows allow.
+It stands on public facts alone: the declarations, the declared size, the method. Where the declared size is another than what
+is trained on here, ε is made larger or smaller in the same proportion, since the noise of a sum over n rows counts as 1/(ε·n)
+of it. That is a rule of thumb, to be said wherever a curve is shown. Where a person may have m rows, ε is made m times smaller:
+the noise hides all of them. What it can't say is how good a model the real rows allow.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _curve(
     meant = table.size or _UNSAID
     trained = max(min(meant, _ROWS), 50)
     X, y = made_up(model, encoder, trained)
-    scale = max(Fraction(meant, trained), Fraction(1)) / (table.max_rows or 1)
+    scale = Fraction(meant, trained) / (table.max_rows or 1)
     asked = {min(each * scale, _LARGEST): each for each in reversed(epsilons)}
     curve = price_of_privacy(
         model, X, y, epsilons=list(asked), runs=runs, rows="made-up rows", random=Random.deterministic(_SEED)

@@ -51,6 +51,7 @@ class Judge:
             if self.measure == "reliability":
                 right = truth == guess % size
                 return np.bincount(guess // size * 2 + right, minlength=2 * SURE).reshape(SURE, 2)
+            guess = np.where(guess < 0, (truth + 1) % size, guess)  # what is no class at all is never right
             cells = np.bincount(truth * size + guess, minlength=size**2).reshape(size, size)
             hits = int(np.trace(cells))
             return cells if self.measure == "confusion" else np.array([hits, int(cells.sum()) - hits])
@@ -119,7 +120,7 @@ class Judge:
             sure = np.nan_to_num(guesses.astype(np.float64)).clip(0, 1)
             tenth = np.minimum((sure.max(axis=1) * SURE).astype(np.int64), SURE - 1)
             return np.asarray(tenth * sure.shape[1] + sure.argmax(axis=1), dtype=np.int64)
-        return guesses.astype(np.float64) if self.classes is None else np.maximum(places_of(guesses, self.classes), 0)
+        return guesses.astype(np.float64) if self.classes is None else places_of(guesses, self.classes)
 
 
 def judge_of(model: Any, measure: Measure, bounds_y: Any = None) -> Judge:

@@ -76,9 +76,15 @@ class Score:
         about: dict[str, Any] = {"noise": self.noise, "guarantee": self.guarantee, "spent": self.spent, "marked": self.marked}
         return Proportion(name=name, part=part, rest=rest, terms=terms, **about)
 
+    @property
+    def told(self) -> str:
+        """The number and its margin, for a reader; unknown is what the noise leaves no number of."""
+        value, margin = self.value, self.margin()
+        shown = f"{value:.4g}" if math.isfinite(value) else "unknown"
+        return f"{shown} ± {f'{margin:.2g}' if math.isfinite(margin) else 'unknown'} (95 %)"
+
     def __str__(self) -> str:
-        promise = self.guarantee if self.guarantee is not None else "NOT PRIVATE"
-        return f"{self.name} {self.value:.4g} ± {self.margin():.2g} (95 %), {promise}"
+        return f"{self.name} {self.told}, {self.guarantee if self.guarantee is not None else 'NOT PRIVATE'}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -276,8 +276,8 @@ class CategoricalNB(_WithCategories):
     (`cloister.learn.bayesian.categories.category_counts`), of which all else is post-processing.
 
     Parameters: `categories`: for each feature the list of its values (numbers), or how many there are (0, 1, …); one number
-    stands for all features. A value that is not declared counts for nothing. `alpha`: rows that are added to each value, as in
-    scikit-learn; at least one standard deviation of the noise is.
+    stands for all features, None for a number within `bounds` (as in `MixedNB`, and from a table). A value that is not declared
+    counts for nothing. `alpha`: rows that are added to each value, as in scikit-learn; at least one deviation of the noise is.
 
     >>> model = CategoricalNB(epsilon=1, categories=[2]).fit([[0], [1]] * 500, [0, 1] * 500)
     >>> model.predict([[0], [1]]).tolist()
@@ -291,16 +291,15 @@ class CategoricalNB(_WithCategories):
     alpha: float = 1.0
 
     def _kinds(self, X: Floats | None, features: int) -> list[Values | None]:
-        declared = self._declared(features)
-        if X is not None:
-            return [Values.of(np.unique(X[:, place]) if one is None else one) for place, one in enumerate(declared)]
-        if any(one is None for one in declared):
+        if self.categories is None and X is not None:
+            return [Values.of(np.unique(column)) for column in X.T]
+        if self.categories is None:
             raise MissingBound(
                 "categories= is missing",
                 why="the values of a category are declared, never looked up in the data",
                 instead=f"categories={[2] * min(features, 4)}",
             )
-        return [Values.of(one) for one in declared]
+        return [None if one is None else Values.of(one) for one in self._declared(features)]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -229,7 +229,7 @@ def _of_scores(scores: Sequence[Score]) -> list[CardLine]:
     for score in scores:
         shown = score.accuracy if isinstance(score, Confusion | Reliability) else score
         promise = "not private" if score.guarantee is None else f"bought with {score.guarantee}"
-        lines.append(CardLine(what=shown.name, text=f"{shown.value:.4g} ± {shown.margin():.2g} (95 %), {promise}"))
+        lines.append(CardLine(what=shown.name, text=f"{shown.told}, {promise}"))
         if isinstance(score, Confusion):
             lines.append(
                 CardLine(what="a guess of the commonest class", text=f"{score.silence.value:.4g} ± {score.silence.margin():.2g}")
@@ -248,7 +248,7 @@ def _of_expected(expected: Curve | Mapping[str, Any] | str | None, model: Privat
     point = expected.nearest(getattr(model.guarantee_, "epsilon", None))
     if expected.plain is None or point is None:
         return []
-    lost = abs(expected.plain.mean - point.mean)
+    lost = (expected.plain.mean - point.mean) * (-1 if expected.measure == "mean_squared_error" else 1) + 0.0
     said = f"{lost:.3g} of {expected.measure} at ε = {float(point.epsilon or 0):g} (from {expected.rows}; {point.runs} runs)"
     return [CardLine(what=what, text=said)]
 

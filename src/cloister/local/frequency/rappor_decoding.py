@@ -35,7 +35,7 @@ def decode(rappor: RAPPOR, sketch: Sketch, candidates: Iterable[str], *, method:
     - "lasso": candidates that stand out are chosen by the lasso (needs scikit-learn), and estimated by least squares alone; the
       others are 0. For lists longer than there are bits. Erlingsson, Pihur & Korolova (2014) decode so.
 
-    Variances are those of least squares: of the coins, and of how a candidate's people fell into cohorts.
+    Variances are of least squares, for one report a person: of the coins, and of how a candidate's people fell into cohorts.
 
     Margins of the lasso don't take its choice for granted. A candidate that was not chosen may have as many people as its own
     bits alone speak for: whoever holds something else can only add to these. One that was chosen may have those taken off who

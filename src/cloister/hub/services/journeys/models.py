@@ -23,7 +23,8 @@ from cloister.hub.releases.rows import row_files
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.languages import N_
 from cloister.hub.web.maps import Map, map_svg, said_beside, shaded
-from cloister.noise import Random
+from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
+from cloister.noise.matrix import sum_of_laplace
 from cloister.traces import Journeys, RoadJourneys, journey_measures, unique_in_the_crowd
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _linkage(real: Any, made: Any, box: Any, cells: int) -> list[str]:
     return []
 
 
-_WAYS, _TRIPS, _MOST, _NORMAL = 40, 12, 50_000, 1.96
+_WAYS, _TRIPS, _MOST = 40, 12, 50_000
 _COLUMNS, _LONG = 5, 60
 """Of a file: columns of a row, and about how many rows a journey has."""
 
@@ -105,9 +106,13 @@ def _read(body: bytes) -> Journeys | RoadJourneys:
 
 def spread(model: Journeys | RoadJourneys) -> tuple[float, float]:
     """About how many journeys there are, and the half-width of the 95 % interval."""
-    sizes = model.method.sizes()
-    deviations = [math.sqrt(sizes[name] * model.noise[name].variance) for name in sizes if name != "moves"]
-    return model.journeys, _NORMAL * min(deviations)
+    sums = [_of_sum(model.noise[name], size) for name, size in model.method.sizes().items() if name != "moves"]
+    return model.journeys, min(sums)
+
+
+def _of_sum(law: DiscreteLaplace | DiscreteGaussian, terms: int) -> float:
+    """The half-width of the 95 % interval of a sum of so many numbers with this noise; half a unit more, since it is whole."""
+    return math.sqrt(terms * law.variance) * sum_of_laplace(terms if isinstance(law, DiscreteLaplace) else math.inf, 0.95) + 0.5
 
 
 def _drawn(view: View, number: int) -> Frame:
@@ -126,7 +131,7 @@ def _map(view: View) -> Map:
     zones, (low, high) = model.method.zones, box_of(model)
     across, up = (np.linspace(start, end, zones + 1).tolist() for start, end in zip(low, high, strict=True))
     begins = model.trips().sum(axis=1).tolist()
-    margin = _NORMAL * math.sqrt(zones**2 * model.noise["zones"].variance) if zones > 1 else model.margin()
+    margin = _of_sum(model.noise["zones"], zones**2)
     outlines, told = {}, {}
     for zone, many in enumerate(begins):
         x, y = zone % zones, zone // zones

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
 from cloister.hub.cache import cached
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
@@ -253,6 +253,8 @@ def still_to_pay(session: Session, order: Training, table: PrivateTable, budget:
 
         how: dict[str, Any] = {"encoder": encoder, "target": order.target or None, "purpose": order.purpose}
         first = first_question(model, session, order.table, table, spend=order.spending, **how)
+    except UnsupportedQuery:  # no made-up rows, on which the order is tried, would show it
+        raise
     except (CloisterError, TypeError, ValueError, ArithmeticError, LookupError):
         return cost  # what is wrong with the order is told where it is tried, in the words for that
     if first is None:

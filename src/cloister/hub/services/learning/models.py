@@ -74,10 +74,11 @@ def reliability(told: Mapping[str, Any], _: Callable[[str], str]) -> str:
         {
             "sure": each["low"] + 0.05,
             "right": each["value"],
-            "low": max(each["value"] - (each["margin"] or 1), 0.0),
-            "high": min(each["value"] + (each["margin"] or 1), 1.0),
+            "low": max(each["value"] - wide, 0.0),
+            "high": min(each["value"] + wide, 1.0),
         }
         for each in told["bins"]
+        for wide in [1.0 if each["margin"] is None else each["margin"]]
     ]
     scale = alt.Scale(domain=[0, 1])
     x = alt.X("sure:Q", scale=scale, title=_("probability that the model states"), axis=alt.Axis(format="%"))

@@ -77,7 +77,7 @@ def kept(model: SyntheticModel, title: str) -> tuple[bytes, dict[str, Any]]:
     """The body and the details of a release: with the model its public report."""
     told = {"model": model.to_json(), "report": model.report().to_html(title=title)}
     details: dict[str, Any] = {"table": model.table, "columns": [each.name for each in model.columns], "rules": list(model.rules)}
-    details |= {"method": model.method, "rows": model.rows, "rows_error": model.rows_error}
+    details |= {"method": model.method, "rows": model.rows, "rows_error": model.rows_error, "rows_margin": model.rows_margin}
     return json.dumps(told, ensure_ascii=False).encode(), details
 
 
