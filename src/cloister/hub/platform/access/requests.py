@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
@@ -81,8 +81,8 @@ def ask_access(
     told = spoken(purpose, "the purpose", 1000)
     found = _wanted(caller.id, project, days_in(wanted, hub.settings.zone))
     check_grant(hub, found, which, row)
-    mine_open = select(AccessRequest.data_set).where(AccessRequest.person == caller.id, AccessRequest.state == "open")
-    waiting = list(db.scalars(mine_open))
+    mine_open = select(AccessRequest).where(AccessRequest.person == caller.id, AccessRequest.state == "open")
+    waiting = [each.data_set for each in db.scalars(mine_open) if state_of(hub, each) == "open"]
     if row.id in waiting:
         raise Conflict("The request was refused", why="you have asked already, and it is open", instead="a message there")
     if len(waiting) >= _MOST_OPEN:
@@ -148,12 +148,20 @@ def mine(db: Session, caller: Caller) -> list[AccessRequest]:
     return list(db.scalars(wanted.order_by(AccessRequest.created.desc()).limit(200)))
 
 
-def to_decide(db: Session, caller: Caller, *, state: str | None = "open") -> list[AccessRequest]:
-    """What waits for an owner's decision, the oldest first; `state=None`: decided ones too."""
-    wanted = select(AccessRequest).join(DataSet, DataSet.id == AccessRequest.data_set).where(DataSet.owner == caller.id)
-    if state is not None:
-        wanted = wanted.where(AccessRequest.state == state)
-    return list(db.scalars(wanted.order_by(AccessRequest.created).limit(200)))
+def to_decide(hub: Hub, db: Session, caller: Caller) -> list[AccessRequest]:
+    """What waits for an owner's decision, the oldest first; what has expired can't be decided."""
+    wanted = _of_owner(caller).where(AccessRequest.state == "open").order_by(AccessRequest.created)
+    return [row for row in db.scalars(wanted) if state_of(hub, row) == "open"][:200]
+
+
+def decided(hub: Hub, db: Session, caller: Caller) -> list[AccessRequest]:
+    """What waits for an owner no longer, the newest first."""
+    newest = db.scalars(_of_owner(caller).order_by(AccessRequest.created.desc()).limit(400))
+    return [row for row in newest if state_of(hub, row) != "open"][:200]
+
+
+def _of_owner(caller: Caller) -> Select[AccessRequest]:
+    return select(AccessRequest).join(DataSet, DataSet.id == AccessRequest.data_set).where(DataSet.owner == caller.id)
 
 
 def state_of(hub: Hub, row: AccessRequest) -> str:
