@@ -73,6 +73,25 @@ def test_a_wrong_field_of_the_form_is_named(play: Play, row: tuple[str, str, str
     assert f'value="{row[2]}"' in refused.text, "what was typed stays"
 
 
+def test_a_refused_form_keeps_its_boxes(play: Play) -> None:
+    page = typed(play, [("room", "boolean", "")], most="many", shown="yes", next="yes").text
+    assert page.count('value="yes" checked') == 2
+    assert "checked" not in typed(play, [("room", "boolean", "")], most="many").text
+
+
+def test_a_stream_that_is_closed_takes_no_device_and_is_not_closed_twice(play: Play) -> None:
+    number, _ = play.stream(until=later(play, 1))
+    page = f"/streams/{number}"
+    token = play.ada.client.get(page).text.split('name="form_token" value="')[1].split('"')[0]
+    twice = play.ada.client.post(f"{page}/devices", data={"form_token": token, "name": "badge 17", "person": "visitor 4"})
+    assert (twice.status_code, 'value="visitor 4"' in twice.text) == (409, True)
+    assert play.api("POST", f"/{number}/close").status_code == 200
+    for path, body in (("/close", None), ("/devices", {"name": "badge 18"})):
+        refused = play.api("POST", f"/{number}{path}", body)
+        assert (refused.status_code, refused.json()["detail"]) == (409, "it is closed")
+    assert "Add the device" not in play.ada.client.get(page).text
+
+
 def test_truth_values_are_yes_and_no_on_the_page(play: Play) -> None:
     columns = {"warm": {"kind": "boolean"}}
     sql = "SELECT warm, COUNT(*) AS n FROM readings GROUP BY warm"
