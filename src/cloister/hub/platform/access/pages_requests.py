@@ -50,7 +50,7 @@ def add(routes: Pages) -> None:
         with hub.database.reading() as db:
             values: dict[str, Any] = {
                 "waiting": request_views(hub, db, requests.to_decide(hub, db, caller), _),
-                "decided": request_views(hub, db, requests.decided(hub, db, caller), _),
+                "decided": request_views(hub, db, requests.to_decide(hub, db, caller, decided=True), _),
                 "mine": request_views(hub, db, requests.mine(db, caller), _),
                 "projects": projects.waiting_for(db, caller),
             }

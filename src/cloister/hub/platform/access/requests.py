@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
@@ -148,20 +148,12 @@ def mine(db: Session, caller: Caller) -> list[AccessRequest]:
     return list(db.scalars(wanted.order_by(AccessRequest.created.desc()).limit(200)))
 
 
-def to_decide(hub: Hub, db: Session, caller: Caller) -> list[AccessRequest]:
-    """What waits for an owner's decision, the oldest first; what has expired can't be decided."""
-    wanted = _of_owner(caller).where(AccessRequest.state == "open").order_by(AccessRequest.created)
-    return [row for row in db.scalars(wanted) if state_of(hub, row) == "open"][:200]
-
-
-def decided(hub: Hub, db: Session, caller: Caller) -> list[AccessRequest]:
-    """What waits for an owner no longer, the newest first."""
-    newest = db.scalars(_of_owner(caller).order_by(AccessRequest.created.desc()).limit(400))
-    return [row for row in newest if state_of(hub, row) != "open"][:200]
-
-
-def _of_owner(caller: Caller) -> Select[AccessRequest]:
-    return select(AccessRequest).join(DataSet, DataSet.id == AccessRequest.data_set).where(DataSet.owner == caller.id)
+def to_decide(hub: Hub, db: Session, caller: Caller, *, decided: bool = False) -> list[AccessRequest]:
+    """What waits for an owner's decision, the oldest first; or what is decided or has expired, the newest first."""
+    wanted = select(AccessRequest).join(DataSet, DataSet.id == AccessRequest.data_set).where(DataSet.owner == caller.id)
+    newest, waiting = AccessRequest.created.desc(), AccessRequest.state == "open"
+    wanted = wanted.order_by(newest).limit(400) if decided else wanted.where(waiting).order_by(AccessRequest.created)
+    return [row for row in db.scalars(wanted) if (state_of(hub, row) == "open") is not decided][:200]
 
 
 def state_of(hub: Hub, row: AccessRequest) -> str:

@@ -90,7 +90,7 @@ def pages() -> APIRouter:
         def act(db: Db) -> None:
             made[:] = [add_device(hub, db, caller, number, form.text("name", most=200), form.text("person", most=200))[1]]
 
-        return _act(request, hub, caller, number, act, form) or _stream(request, hub, caller, number, key=made[0])
+        return _act(request, hub, caller, number, act, form=form) or _stream(request, hub, caller, number, key=made[0])
 
     @routes.post("/streams/{number}/devices/{device}/revoke", "stream.manage")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, number: Number, device: Number, form: FormDep) -> Response:
@@ -157,14 +157,12 @@ def _column(name: str, kind: str, values: list[str]) -> dict[str, Any]:
     return {"kind": kind, "low": low, "high": high}
 
 
-def _act(
-    request: Request, hub: Hub, caller: Caller, number: str, act: Callable[[Db], object], form: Form | None = None
-) -> Response | None:
+def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[[Db], object], **told: Any) -> Response | None:
     try:
         with hub.database.begin() as db:
             act(db)
     except CloisterError as error:
-        return _stream(request, hub, caller, number, problem=beside_form(error), form=form)
+        return _stream(request, hub, caller, number, problem=beside_form(error), **told)
     return None
 
 
@@ -172,36 +170,17 @@ def _list(request: Request, hub: Hub, caller: Caller, typed: Mapping[str, Any], 
     with hub.database.reading() as db:
         rows = [{"row": row, "steps": declared_of(row).steps.count} for row in streams_of(hub, db, caller)]
     now = hub.now().replace(minute=0, second=0, microsecond=0)
-    filled = {
-        "since": now.isoformat(),
-        "until": "",
-        "title": "",
-        "purpose": "",
-        "columns": "",
-        "shown": False,
-        "late": "",
-        **typed,
-    }
+    empty = dict.fromkeys(("until", "title", "purpose", "columns", "shown", "late"), "")
+    filled = {"since": now.isoformat(), **empty, **typed}
     filled["rows"] = [*filled["rows"], *[("", "category", "")] * _ROWS]
     told: dict[str, Any] = {"streams": rows, "typed": filled, "opens": caller.has("owner"), "problem": problem, "kinds": _KINDS}
     return render(request, "streams/list.html", **told)
 
 
-def _stream(
-    request: Request,
-    hub: Hub,
-    caller: Caller,
-    number: str,
-    *,
-    key: str = "",
-    problem: Problem | None = None,
-    form: Form | None = None,
-) -> Response:
+def _stream(request: Request, hub: Hub, caller: Caller, number: str, *, form: Form | None = None, **told: Any) -> Response:
     with hub.database.reading() as db:
         row = seen_stream(hub, db, caller, number)
-        told = shown(db, row, request_gettext(request)) | {
-            "devices": devices_of(db, row.id) if row.owner == caller.id else None,
-            "key": key,
-            "typed": {name: form.get(name, "") if form else "" for name in ("name", "person")},
-        }
-    return render(request, "streams/stream.html", **told, problem=problem)
+        devices = devices_of(db, row.id) if row.owner == caller.id else None
+        typed = {name: form.get(name, "") if form else "" for name in ("name", "person")}
+        values = {"key": "", "problem": None, "devices": devices, "typed": typed, **shown(db, row, request_gettext(request))}
+    return render(request, "streams/stream.html", **values | told)
