@@ -16,6 +16,7 @@ from cloister.hub.platform.budgets import advice
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.web.languages import language_of
+from cloister.hub.web.render import ZONE_COOKIE
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
@@ -179,6 +180,12 @@ def test_a_refused_form_keeps_what_was_typed_to_itself(house: House, owner: Visi
     said = post(owner, f"{path}/requests/{number}/decide", path, decision="grant", amount="x", message="not so much")
     assert amounts(said) == ["", "", "x"]
     assert 'value="not so much"' in said.text
+
+
+def test_the_picture_of_a_budget_goes_by_the_readers_clock(house: House, owner: Visitor) -> None:
+    house.sample_data_set(owner=owner)  # at nine in the morning, UTC
+    owner.client.cookies.set(ZONE_COOKIE, "Asia/Shanghai")
+    assert ">17:00<" in owner.client.get("/budgets/people/history.svg").text
 
 
 def test_requests_of_others_are_missing(house: House, owner: Visitor, bob: Visitor, person: People) -> None:
