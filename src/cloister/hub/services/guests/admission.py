@@ -166,7 +166,9 @@ def approve(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
         row = _kept(hub, db, now)
         if not now.needed:
             raise Conflict(
-                "Nothing was approved", why="this code needs no approval: its guarantee does not depend on it", instead=""
+                "Nothing was approved",
+                why="this code needs no approval: its guarantee does not depend on it",
+                instead="a grant to the people who run it",
             )
         if caller.id == now.algorithm.provider:
             raise AccessDenied(
