@@ -42,7 +42,7 @@ def spoken(text: str, title: str = "the message", most: int = _LONGEST) -> str:
     told = text.replace("\r\n", "\n").strip()
     if not is_text(told, most, lines=True):
         raise InvalidParameter(
-            f"{title.capitalize()} is invalid", why=f"it must be a text of 1 to {most} characters", instead="a few sentences"
+            f"{title.capitalize()} is invalid", why=f"it must be a text of 1 to {most:,} characters", instead="a few sentences"
         )
     return told
 

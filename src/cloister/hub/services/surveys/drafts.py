@@ -185,7 +185,7 @@ def invite(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str, coun
         raise Conflict("No invitations were made", why="anyone with the link may answer this survey", instead=link)
     if not 1 <= count <= MOST_INVITATIONS:
         raise InvalidParameter(
-            "No invitations were made", why=f"from 1 to {MOST_INVITATIONS} can be made at a time", instead="100"
+            "No invitations were made", why=f"from 1 to {MOST_INVITATIONS:,} can be made at a time", instead="100"
         )
     tokens, hashes = issue_tokens(count)
     db.add_all([_TICKETS[kind](digest=each, survey=row.id) for each in hashes])
@@ -234,7 +234,7 @@ def checked_title(text: str) -> str:
 def _text(text: str, name: str, most: int) -> str:
     if text.strip() and not is_text(text, most, lines=True):
         raise InvalidParameter(
-            f"{name} is invalid", why=f"it is not a text of at most {most} characters", instead="a shorter text"
+            f"{name} is invalid", why=f"it is not a text of at most {most:,} characters", instead="a shorter text"
         )
     return text.strip()
 
