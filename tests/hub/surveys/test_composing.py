@@ -223,3 +223,9 @@ def test_a_refused_form_keeps_what_was_typed(field: Field) -> None:
     assert 'name="count" type="text" value="6000"' in field.post(f"/surveys/{made}/invitations", {"count": "6000"}).text
     joint = field.post("/joint-surveys", {"title": "", "invited": "yes"})
     assert 'name="invited" value="yes" checked' in joint.text
+
+
+def test_a_margin_in_thousands_is_written_out(field: Field) -> None:
+    number = field.draft(questions=[{"kind": "number", "name": "pay", "text": "Pay?", "low": "0", "high": "100000"}])
+    page = field.ana.client.get(f"/surveys/{number}").text
+    assert re.findall(r"± ([^<]*)", page) == ["21,864", "5,942"], "and not 2.19e+04"

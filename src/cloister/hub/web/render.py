@@ -131,7 +131,7 @@ def respond(
     page = Page(
         token=lambda: token_of(request),
         token_field=TOKEN_FIELD,
-        zone=request_zone(request),
+        zone=zone_of(request.cookies.get(ZONE_COOKIE, "UTC")),
         now=hub.now,
         template=template,
     )
@@ -166,11 +166,6 @@ def request_language(request: Request) -> Language:
     """The language to answer in."""
     setting = caller_of(request).locale
     return language_of(choose(setting, request.cookies.get(LANGUAGE_COOKIE, ""), request.headers.get("accept-language", "")))
-
-
-def request_zone(request: Request) -> tzinfo:
-    """The reader's time zone."""
-    return zone_of(request.cookies.get(ZONE_COOKIE, "UTC"))
 
 
 def request_gettext(request: Request) -> Callable[..., str]:

@@ -5,7 +5,6 @@ The pages of published views: the list, a new one, and what a page of another si
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from cloister.session import Release
 
 
-_EMPTY: dict[str, str] = dict.fromkeys(("title", "project", "origins", "until"), "")
+_EMPTY = dict.fromkeys(("title", "project", "origins", "until", "dashboard", "release", "shows"), "")
 _ROWS, _FRAMED_ROWS, _LATELY, _CONFIDENCE = 12, 60, 50, 0.95
 
 
@@ -127,14 +126,12 @@ def board_pages(routes: Pages) -> None:
         return go(request, "/dashboards", _("The dashboard was removed. Its answers stay."))
 
 
-def _list(
-    request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, typed: Mapping[str, str] = _EMPTY
-) -> Response:
+def _list(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, form: Any = ()) -> Response:
     with hub.database.reading() as db:
         rows = boards_of(db, caller)
         people, projects = names_of(db, [row.person for row in rows]), open_projects(db, caller)
-    how: dict[str, Any] = {"boards": rows, "people": people, "projects": projects, "problem": problem}
-    return render(request, "asking/boards.html", typed={**_EMPTY, **typed}, **how)
+    how = {"boards": rows, "people": people, "projects": projects, "problem": problem, "typed": _EMPTY | dict(form)}
+    return render(request, "asking/boards.html", **how)
 
 
 def _board(
@@ -237,20 +234,14 @@ def published_pages(routes: Pages) -> None:
         return response
 
 
-def _published(
-    request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, form: Mapping[str, str] = _EMPTY
-) -> Response:
+def _published(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, form: Any = ()) -> Response:
     now = hub.now()
     with hub.database.reading() as db:
         found = views_of(db, caller)
         people = names_of(db, [row.person for row, _ in found])
     views = [(row, mine, "revoked" if row.revoked else "active" if row.until > now else "expired") for row, mine in found]
     how: dict[str, Any] = {"views": views, "people": people, "origin": hub.settings.origin, "problem": problem}
-    how |= {
-        "typed": {**_EMPTY, **form},
-        "about": {name: form[name] for name in ("dashboard", "release", "shows") if name in form},
-    }
-    return render(request, "asking/published.html", **how)
+    return render(request, "asking/published.html", **how, typed=_EMPTY | dict(form))
 
 
 def _framed(hub: Hub, db: Db, view: PublishedView, row: StoredRelease, shows: str, language: Language) -> dict[str, Any]:

@@ -221,7 +221,7 @@ def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
     return number
 
 
-def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "stream.see", *, open_: bool = False) -> HeldStream:
+def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "stream.see", open_: bool = False) -> HeldStream:
     """One's own stream, or one whose steps are shown to everybody who is signed in; any other is missing."""
     row = db.get(HeldStream, number)
     if row is None or (row.owner != caller.id and not (row.shown and action == "stream.see")):

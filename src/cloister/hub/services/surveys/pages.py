@@ -35,6 +35,7 @@ from cloister.hub.services.surveys.modelling import (
 from cloister.hub.services.surveys.results import results_file, results_of, shown, tallied
 from cloister.hub.services.surveys.words import looked_for
 from cloister.hub.web.flashes import go
+from cloister.hub.web.formats import brief
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import After, Number, Pages
@@ -306,7 +307,7 @@ def _draft(hub: Hub, row: HeldSurvey, typed: Mapping[str, str]) -> dict[str, Any
                 "text": question.text,
                 "kind": question.kind,
                 "answers": list(getattr(question, "options", ()) or getattr(question, "steps", ())),
-                "margins": [f"{margins[question.name, level.name].rare:.3g}" for level in survey.levels],
+                "margins": [brief(margins[question.name, level.name].rare) for level in survey.levels],
             }
             for question in survey.questions
         ]
