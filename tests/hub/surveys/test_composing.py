@@ -229,3 +229,11 @@ def test_a_margin_in_thousands_is_written_out(field: Field) -> None:
     number = field.draft(questions=[{"kind": "number", "name": "pay", "text": "Pay?", "low": "0", "high": "100000"}])
     page = field.ana.client.get(f"/surveys/{number}").text
     assert re.findall(r"± ([^<]*)", page) == ["21,864", "5,942"], "and not 2.19e+04"
+
+
+def test_a_refused_question_is_told_in_chinese(field: Field) -> None:
+    number, joint = field.draft(questions=()), field.post("/joint-surveys", {"title": "睡眠"}).headers["location"]
+    field.ana.client.cookies.set(LANGUAGE_COOKIE, "zh_CN")
+    one = {"kind": "choice", "text": "哪个？", "name": "x", "options": "一"}
+    assert "选项少于 2 个或多于 4,096 个" in field.post(f"/surveys/{number}/questions", one).text
+    assert "须有 2 至 200 个不同的选项" in field.post(f"{joint}/questions", one | {"epsilon": "1"}).text
