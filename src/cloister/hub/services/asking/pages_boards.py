@@ -130,8 +130,8 @@ def _list(request: Request, hub: Hub, caller: Caller, problem: Problem | None = 
     with hub.database.reading() as db:
         rows = boards_of(db, caller)
         people, projects = names_of(db, [row.person for row in rows]), open_projects(db, caller)
-    how = {"boards": rows, "people": people, "projects": projects, "problem": problem, "typed": _EMPTY | dict(form)}
-    return render(request, "asking/boards.html", **how)
+    how: dict[str, Any] = {"boards": rows, "people": people, "projects": projects, "problem": problem}
+    return render(request, "asking/boards.html", **how, typed=_EMPTY | dict(form))
 
 
 def _board(

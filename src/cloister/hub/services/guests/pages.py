@@ -149,7 +149,7 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str, table: str, **t
             "owns": caller.id == now.data_set.owner,
             "provides": caller.id == now.algorithm.provider,
         }
-    return render(request, "guests/review.html", **shown, **{"problem": None, "typed": {}, **told})
+    return render(request, "guests/review.html", **shown, **{"problem": None, "typed": None, **told})
 
 
 def _changes(db: Db, row: Algorithm) -> str:

@@ -182,5 +182,5 @@ def _stream(request: Request, hub: Hub, caller: Caller, number: str, *, form: Fo
         row = seen_stream(hub, db, caller, number)
         devices = devices_of(db, row.id) if row.owner == caller.id else None
         typed = {name: form.get(name, "") if form else "" for name in ("name", "person")}
-        values = {"key": "", "problem": None, "devices": devices, "typed": typed, **shown(db, row, request_gettext(request))}
-    return render(request, "streams/stream.html", **values | told)
+        told = {"key": "", "problem": None, "devices": devices, "typed": typed, **told}
+        return render(request, "streams/stream.html", **shown(db, row, request_gettext(request)), **told)
