@@ -186,14 +186,8 @@ def _list(
     with hub.database.reading() as db:
         rows = drafts.own(HeldJointSurvey, db, caller, after=after, limit=_PAGE + 1)
     older = f"/joint-surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
-    told = {
-        "surveys": of_each(rows[:_PAGE], _line),
-        "older": older,
-        "paged": bool(after),
-        "typed": typed or _FIRST,
-        "problem": problem,
-    }
-    return render(request, "surveys/joint_list.html", status=problem.status if problem else 200, **told)
+    told: dict[str, Any] = {"surveys": of_each(rows[:_PAGE], _line), "older": older, "paged": bool(after), "problem": problem}
+    return render(request, "surveys/joint_list.html", **told, typed=typed or _FIRST)
 
 
 def _line(row: HeldJointSurvey) -> dict[str, Any]:

@@ -265,13 +265,8 @@ def _list(
 
     surveys = of_each(rows[:_PAGE], line)
     older = f"/surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
-    told: dict[str, Any] = {
-        "surveys": surveys,
-        "older": older,
-        "paged": bool(after),
-        "typed": typed or {"title": "", "purpose": ""},
-    }
-    return render(request, "surveys/list.html", **told, problem=problem)
+    told: dict[str, Any] = {"surveys": surveys, "older": older, "paged": bool(after), "problem": problem}
+    return render(request, "surveys/list.html", **told, typed=typed or {"title": "", "purpose": ""})
 
 
 def _survey(
