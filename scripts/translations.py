@@ -92,7 +92,7 @@ BELOW = (
     "guests/sandbox/environments.py",
     "synth/pooling.py",
     "synth/states.py",
-    *(f"together/{each}.py" for each in ("coordinator", "joint", "pooled", "roster")),
+    *(f"together/{each}.py" for each in ("coordinator", "joint", "pooled", "prio3/joint_survey", "roster")),
     *(f"together/sealed/{each}.py" for each in ("batches", "renewing", "sums", "table")),
     "traces/moments.py",
     "traces/watch.py",

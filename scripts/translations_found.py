@@ -173,7 +173,9 @@ def _given(node: Function, name: str) -> list[ast.expr | None]:
 
 
 def _parameters(node: Function) -> list[str]:
-    return [each.arg for each in (*node.args.posonlyargs, *node.args.args)] + [each.arg for each in node.args.kwonlyargs]
+    """What a call gives in this order: of a method all but `self`."""
+    given = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return given[1:] if given[:1] == ["self"] else given
 
 
 def _name(node: ast.expr) -> str:

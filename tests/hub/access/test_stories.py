@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cloister.hub.platform.access import grant, revoke
+from cloister.hub.records.access import AccessRequest
 from cloister.hub.records.trail import AuditLine
 from cloister.privacy import PureDP
 from tests.hub.access.forms import post
@@ -201,6 +202,22 @@ def test_a_request_expires_with_what_it_asks_for(house: House, clock: Clock, own
     house.awake(owner)
     late = owner.client.post(f"{path}/grant", json={"rules": {"actions": ["question.ask"]}}, headers=owner.csrf())
     assert late.status_code == 409, late.text
+    assert owner.client.get("/api/v1/access-requests?to_decide=true", headers=owner.bearer).json()["items"] == []
+    assert "No requests to decide." in owner.client.get("/").text
+    again = bob.client.post("/api/v1/access-requests", json=body | {"wanted": {"actions": ["question.ask"]}}, headers=bob.bearer)
+    assert again.status_code == 201, "one that nobody can decide any more stands in nobody's way"
+
+
+def test_a_new_request_is_shown_to_an_owner_who_decided_many(house: House, owner: Visitor, bob: Visitor) -> None:
+    row = house.sample_data_set(owner=owner, readers=[bob])
+    with house.hub.database.begin() as db:
+        for place in range(201):
+            more = {"id": f"old-{place}", "state": "denied", "purpose": "old", "wanted": {"actions": ["question.ask"]}}
+            db.add(AccessRequest(data_set=row.id, person=bob.id, project="", created=house.hub.now(), **more))
+    house.clock.move(minutes=1)
+    body = {"data_set": "people", "purpose": "a new study", "wanted": {"actions": ["question.ask"]}}
+    assert bob.client.post("/api/v1/access-requests", json=body, headers=bob.bearer).status_code == 201
+    assert "a new study" in owner.client.get("/access/requests").text
 
 
 def test_python_grants_and_revokes(house: House, owner: Visitor, bob: Visitor) -> None:

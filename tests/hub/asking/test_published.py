@@ -158,3 +158,17 @@ def test_a_dashboard_is_published_as_it_stands(stage: Stage) -> None:
     assert "data:image" not in page
     post(ana, where, f"{where}/parts", place="0", what="remove")
     assert stage.house.client().get(view).text.count("<table") == 2
+
+
+def test_a_refused_form_keeps_what_was_typed(stage: Stage) -> None:
+    given(stage)
+    number = stage.ask(COUNT, "0.1")["id"]
+    refused = publish(stage, number, origins="https://*.example.org")
+    assert refused.status_code == 422
+    for kept in ('value="Care by sex"', "https://*.example.org</textarea>", f'value="{DAY}"', f'name="release" value="{number}"'):
+        assert kept in refused.text, kept
+    fields = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', refused.text))
+    again = stage.ana.client.post("/published", data=fields | {"origins": SITE}, follow_redirects=True)
+    assert address(again)
+    unnamed = post(stage.ana, "/dashboards", "/dashboards", title="x" * 201)
+    assert (unnamed.status_code, f'value="{"x" * 201}"' in unnamed.text) == (422, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from cloister.hub.platform.budgets import advice
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.web.languages import language_of
+from cloister.hub.web.render import ZONE_COOKIE
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
@@ -161,6 +163,29 @@ def test_more_is_asked_for_and_granted_narrower(house: House, owner: Visitor, bo
     assert "not so much" in bob.client.get(path).text
     assert ask(bob, "SELECT AVG(age) AS a FROM people").status_code == 201
     assert post(owner, f"{path}/requests/{number}/decide", path, decision="grant").status_code == 409
+
+
+def test_a_refused_form_keeps_what_was_typed_to_itself(house: House, owner: Visitor, bob: Visitor) -> None:
+    house.sample_data_set(owner=owner, readers=[bob])
+    path = "/budgets/people"
+    assert post(bob, f"{path}/requests", path, amount="0.5", reason="a follow-up").status_code == 303
+    number = owner.client.get("/api/v1/budget-requests?to_decide=true", headers=owner.bearer).json()["items"][0]["id"]
+
+    def amounts(page: Any) -> list[str]:
+        assert page.status_code in (403, 409, 422), page.text
+        return re.findall(r'name="amount" type="text" value="([^"]*)"', page.text)
+
+    assert amounts(post(owner, f"{path}/raise", path, amount="7", why="")) == ["", "7", "0.5"]
+    assert amounts(post(owner, f"{path}/allot", path, amount="0.3", who="nobody")) == ["0.3", "", "0.5"]
+    said = post(owner, f"{path}/requests/{number}/decide", path, decision="grant", amount="x", message="not so much")
+    assert amounts(said) == ["", "", "x"]
+    assert 'value="not so much"' in said.text
+
+
+def test_the_picture_of_a_budget_goes_by_the_readers_clock(house: House, owner: Visitor) -> None:
+    house.sample_data_set(owner=owner)  # at nine in the morning, UTC
+    owner.client.cookies.set(ZONE_COOKIE, "Asia/Shanghai")
+    assert ">17:00<" in owner.client.get("/budgets/people/history.svg").text
 
 
 def test_requests_of_others_are_missing(house: House, owner: Visitor, bob: Visitor, person: People) -> None:

@@ -107,6 +107,9 @@ def test_a_declared_mechanism_runs_after_an_audit_and_two_approvals_and_its_resu
     assert "two people" in play.post("/algorithm-runs", order).text
     refused = press(play.owner, "total", "approve")
     assert refused.status_code == 409  # not before the audit
+    for much in ("much", "1e300"):
+        refused = press(play.owner, "total", "audit", spend=much)
+        assert (refused.status_code, f'value="{much}"' in refused.text) == (422, True)
     audit(play, "total")
     said = page(play.owner, "total")
     for told in ("guarantee not broken", "broken twin caught", "1 tests passed", "One person moves the sum", "CC0", "0 of 2"):

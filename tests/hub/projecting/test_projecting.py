@@ -142,7 +142,7 @@ def test_the_columns_of_the_chosen_data_set_are_ticked_and_stay_so(house: House,
     assert "whole number from 1 to the 2 columns" in page
     assert re.findall(r'name="columns" value="(\w+)" checked', page) == ["age", "pay"]
     long = owner.client.post("/fit-projection/price", data={**order, "columns": ["x" * 1500] * 2, "form_token": token[1]}).text
-    assert "longer than 2000 characters" in long
+    assert "longer than 2,000 characters" in long
 
 
 def test_pictures_are_shown_as_the_best_attacker_rebuilds_them(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote
 
@@ -10,6 +11,7 @@ import pytest
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.streams import release_due
 from cloister.hub.services.streams.opening import Declared, declared_of
+from cloister.hub.web.render import ZONE_COOKIE
 from tests.hub.house import House
 from tests.hub.streams.test_streams import HOUSE, Play
 from tests.hub.streams.test_streams import _later as later
@@ -71,6 +73,37 @@ def test_a_wrong_field_of_the_form_is_named(play: Play, row: tuple[str, str, str
     assert refused.status_code == 422
     assert why in refused.text
     assert f'value="{row[2]}"' in refused.text, "what was typed stays"
+
+
+def test_a_refused_form_keeps_its_boxes(play: Play) -> None:
+    page = typed(play, [("room", "boolean", "")], most="many", shown="yes", next="yes").text
+    assert page.count('value="yes" checked') == 2
+    assert "checked" not in typed(play, [("room", "boolean", "")], most="many").text
+
+
+def test_a_stream_that_is_closed_takes_no_device_and_is_not_closed_twice(play: Play) -> None:
+    number, _ = play.stream(until=later(play, 1))
+    page = f"/streams/{number}"
+    token = play.ada.client.get(page).text.split('name="form_token" value="')[1].split('"')[0]
+    twice = play.ada.client.post(f"{page}/devices", data={"form_token": token, "name": "badge 17", "person": "visitor 4"})
+    assert (twice.status_code, 'value="visitor 4"' in twice.text) == (409, True)
+    assert play.api("POST", f"/{number}/close").status_code == 200
+    for path, body in (("/close", None), ("/devices", {"name": "badge 18"})):
+        refused = play.api("POST", f"/{number}{path}", body)
+        assert (refused.status_code, refused.json()["detail"]) == (409, "it is closed")
+    assert "Add the device" not in play.ada.client.get(page).text
+
+
+def test_the_page_goes_by_the_readers_clock(play: Play) -> None:
+    since = play.house.hub.now().replace(minute=0, second=0)
+    number, _ = play.stream(since=since.isoformat(), until=(since + timedelta(hours=2)).isoformat())
+    play.house.clock.move(hours=1, seconds=10)
+    assert release_due(play.house.hub) == 1
+    play.house.awake(play.ada)
+    play.ada.client.cookies.set(ZONE_COOKIE, "Asia/Shanghai")
+    page = play.ada.client.get(f"/streams/{number}").text
+    assert f"Step 1, to {since + timedelta(hours=9):%-d %b %Y, %H:%M}<" in page
+    assert f">{since + timedelta(hours=10):%-d %b %Y, %H:%M}</time>" in page
 
 
 def test_truth_values_are_yes_and_no_on_the_page(play: Play) -> None:

@@ -88,10 +88,11 @@ def test_margins_of_laplace_noise_grow_by_its_own_tail(play: Play) -> None:
 
 
 def test_the_workbench_and_a_client_of_postgresql_read_the_same(play: Play) -> None:
-    _, name = released(play)
+    number, name = released(play)
     sql = f"SELECT step, room, n FROM {name}"
     client = play.house.person("analyst", email="new@example.org").client
     form = client.get(f"/ask?about={name}").text
+    assert f'<a href="/streams/{number}">About {name}</a>' in form
     token = form.split('name="form_token" value="')[1].split('"')[0]
     page = client.post("/ask/explain", data={"form_token": token, "sql": sql, "confidence": "0.95"}).text
     assert "holds what was released already" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +200,40 @@ def test_words_are_few(field: Field) -> None:
     answer = field.ask("PATCH", f"/{field.draft(questions=words[:3], cap='20')}", {"questions": words})
     assert answer.status_code in (400, 422)
     assert "at most 3 words" in answer.json()["detail"]
+
+
+def test_a_refused_form_keeps_what_was_typed(field: Field) -> None:
+    number = field.draft(questions=())
+    about = {"title": "Sleep", "purpose": "nights", "introduction": "Read me", "hoped": "77", "invited": "yes", "cap": "1000"}
+    said = field.post(f"/surveys/{number}", about | {"level": ["low", "high"], "epsilon": ["0.25", "4"]})
+    assert said.status_code == 422, said.text
+    values = dict(re.findall(r'<input id="f-([\w-]+)"[^>]* value="([^"]*)"', said.text))
+    kept = {"title": "Sleep", "purpose": "nights", "hoped": "77", "cap": "1000", "level-1": "high", "epsilon-1": "4"}
+    assert kept.items() <= values.items()
+    assert "Read me</textarea>" in said.text
+    assert 'name="invited" value="yes" checked' in said.text
+    asked = field.post(f"/surveys/{number}/questions", {"kind": "choice", "text": "Which?", "name": "x", "options": "one"})
+    assert (asked.status_code, "The question is invalid" in field.post(f"/surveys/{number}/questions", {"kind": "x"}).text) == (
+        422,
+        True,
+    )
+    assert 'name="no_answer" value="yes">' in asked.text, "what was not ticked stays so"
+    assert 'name="no_answer" value="yes" checked' in field.ana.client.get(f"/surveys/{number}").text
+    made = field.opened(invited=True)
+    assert 'name="count" type="text" value="6000"' in field.post(f"/surveys/{made}/invitations", {"count": "6000"}).text
+    joint = field.post("/joint-surveys", {"title": "", "invited": "yes"})
+    assert 'name="invited" value="yes" checked' in joint.text
+
+
+def test_a_margin_in_thousands_is_written_out(field: Field) -> None:
+    number = field.draft(questions=[{"kind": "number", "name": "pay", "text": "Pay?", "low": "0", "high": "100000"}])
+    page = field.ana.client.get(f"/surveys/{number}").text
+    assert re.findall(r"± ([^<]*)", page) == ["21,864", "5,942"], "and not 2.19e+04"
+
+
+def test_a_refused_question_is_told_in_chinese(field: Field) -> None:
+    number, joint = field.draft(questions=()), field.post("/joint-surveys", {"title": "睡眠"}).headers["location"]
+    field.ana.client.cookies.set(LANGUAGE_COOKIE, "zh_CN")
+    one = {"kind": "choice", "text": "哪个？", "name": "x", "options": "一"}
+    assert "选项少于 2 个或多于 4,096 个" in field.post(f"/surveys/{number}/questions", one).text
+    assert "须有 2 至 200 个不同的选项" in field.post(f"{joint}/questions", one | {"epsilon": "1"}).text

@@ -72,7 +72,7 @@ def test_a_text_that_no_database_takes_is_refused() -> None:
 def test_a_text_that_is_too_long_is_refused() -> None:
     client = TestClient(make_gallery())
     token = token_in(client)
-    with pytest.raises(InvalidParameter, match="10000 characters"):
+    with pytest.raises(InvalidParameter, match="10,000 characters"):
         post(client, token, name="a" * 10_001)
 
 

@@ -77,7 +77,7 @@ class _Comparing(OrderedWork[Comparing, ReadyTable[Comparing]]):
         how["charge"] = lambda _, __, budget: zero_of(spend_of(1, budget).whole())
         found: ReadyTable[Comparing] = ready_table(self, *given, **how)
         if found.which.owner != caller.id:
-            raise AccessDenied(self.words.denied, why="it reads the rows, which only the owner of the data set may", instead="")
+            raise AccessDenied(self.words.denied, why="only the owner of the data set may read the rows", instead="ask them")
         return found
 
     def run(self, *_: Any) -> NoReturn:

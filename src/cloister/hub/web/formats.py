@@ -86,6 +86,15 @@ def number(value: Any, locale: Locale, digits: int | None = None) -> str:
     return str(format_decimal(exact, format=shape, locale=locale))
 
 
+def brief(value: float, digits: int = 3, sign: str = "") -> str:
+    """A number to so many figures; one that has more of them before its point is whole, and never a power of ten.
+
+    >>> brief(0.012345), brief(12345.6), brief(999.9, sign="+"), brief(1234567.8, 6)
+    ('0.0123', '12,346', '+1,000', '1,234,568')
+    """
+    return f"{value:{sign},.0f}" if abs(value) >= 10**digits - 0.5 else f"{value:{sign},.{digits}g}"
+
+
 def zone_of(name: str) -> tzinfo:
     """The time zone of a name; UTC where there is none of it.
 

@@ -60,7 +60,7 @@ class Form(Mapping[str, str]):
         value = (", ".join(self.all(name)) if several else self.get(name, default)).strip()
         if len(value) > most:
             raise InvalidParameter(
-                f"The field {name!r} is invalid", why=f"it is longer than {most} characters", instead="a shorter text"
+                f"The field {name!r} is invalid", why=f"it is longer than {most:,} characters", instead="a shorter text"
             )
         return value
 

@@ -82,7 +82,7 @@ class LocalMemory:
             kept = self._kept.setdefault(question, first)
         if (kept.key, kept.epsilon) != (oracle.key, oracle.epsilon):
             raise InvalidParameter(
-                "The query is invalid",
+                "The question is invalid",
                 why="it was answered by another protocol, domain or ε before, and a second report would tell more",
                 instead="the same oracle; or another name, for a question that is asked again",
             )

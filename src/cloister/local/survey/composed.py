@@ -161,7 +161,7 @@ class Survey:
             if question.name == name:
                 return question
         raise InvalidParameter(
-            "The query is invalid",
+            "The question is invalid",
             why="the survey does not ask it",
             instead=", ".join(question.name for question in self.questions),
         )

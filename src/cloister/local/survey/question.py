@@ -127,13 +127,13 @@ def texts_of(given: Any) -> tuple[str, ...]:
     return tuple(given)
 
 
-def check_options(question: Question, options: tuple[Any, ...], name: str) -> None:
+def check_options(question: Question, options: tuple[Any, ...], part: str) -> None:
     """Refuse options that are no texts, twice the same, too few or too many."""
     if not all(is_text(each, 200) for each in options):
-        raise question.refusal(f"its {name} are not texts of 1 to 200 printable characters", f'{name}=["cat", "dog"]')
+        raise question.refusal(f"its {part} are not texts of 1 to 200 printable characters", f'{part}=["cat", "dog"]')
     if len(set(options)) != len(options):
-        raise question.refusal(f"some of its {name} are listed twice", "each once")
+        raise question.refusal(f"some of its {part} are listed twice", "each once")
     if NO_ANSWER in options:
-        raise question.refusal(f'"{NO_ANSWER}" is among its {name}', "no_answer=True")
+        raise question.refusal(f'"{NO_ANSWER}" is among its {part}', "no_answer=True")
     if not 2 <= len(options) <= MOST_OPTIONS:
-        raise question.refusal(f"it has fewer than 2 or more than {MOST_OPTIONS} {name}", f'{name}=["cat", "dog"]')
+        raise question.refusal(f"it has fewer than 2 or more than {MOST_OPTIONS:,} {part}", f'{part}=["cat", "dog"]')

@@ -205,7 +205,7 @@ class Place(OneOf):
             raise self.refusal("its sides are not a box of degrees", "south=47, west=8, north=48, east=9")
         whole = all(isinstance(count, int) and not isinstance(count, bool) and count >= 1 for count in (self.rows, self.columns))
         if not whole or not 2 <= self.rows * self.columns <= MOST_OPTIONS:
-            raise self.refusal(f"its cells are fewer than 2 or more than {MOST_OPTIONS}", "rows=8, columns=8")
+            raise self.refusal(f"its cells are fewer than 2 or more than {MOST_OPTIONS:,}", "rows=8, columns=8")
 
     @property
     def answers(self) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ class JointQuestion:
         if not is_text(self.text, 500):
             raise _wrong("its text has 1 to 500 characters", '"Do you smoke?"')
         if self.kind not in _KINDS:
-            raise _wrong(f"its kind is none of {', '.join(_KINDS)}", "yes-no")
+            raise _wrong(f"its kind is not one of {', '.join(_KINDS)}", "yes-no")
         fine = len(set(self.options)) == len(self.options) and all(is_text(each, 200) for each in self.options)
         if self.kind == "choice" and not (fine and 2 <= len(self.options) <= MOST_OPTIONS):
             raise _wrong(f"it has not 2 to {MOST_OPTIONS} different options, each of 1 to 200 characters", "walk\nbus\ncar")
@@ -90,7 +90,9 @@ class JointQuestion:
                 )
             return answer - self.low
         if answer not in self.labels:
-            raise InvalidParameter(f"The answer {answer!r} is invalid", why="it is none of the options", instead=self.labels[0])
+            raise InvalidParameter(
+                f"The answer {answer!r} is invalid", why="it is not one of the options", instead=self.labels[0]
+            )
         return self.labels.index(str(answer))
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,7 +262,7 @@ def public_key(data: bytes) -> EccKey:
         return ECC.import_key(data, curve_name="p256")
     except ValueError:
         raise InvalidParameter(
-            "The helper's key is invalid", why="it is no point of P-256", instead="what cloister helper join prints"
+            "The helper's key is invalid", why="it is not a point of P-256", instead="what cloister helper join prints"
         ) from None
 
 

@@ -116,7 +116,7 @@ def _requests(routes: Routes) -> None:
         hub: HubDep, caller: PersonDep, to_decide: _Whose = False, after: After = "", limit: Limit = 50
     ) -> Items[RequestOut]:
         with hub.database.reading() as db:
-            rows = requests.to_decide(db, caller) if to_decide else requests.mine(db, caller)
+            rows = requests.to_decide(hub, db, caller) if to_decide else requests.mine(db, caller)
             found = request_views(hub, db, rows)
         return paged(found, after, limit)
 

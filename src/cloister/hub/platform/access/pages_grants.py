@@ -122,7 +122,7 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, An
     with hub.database.reading() as db:
         row, which = own_data_set(hub, db, caller, name)
         grants = grant_views(hub, db, grants_on(db, "data-set", row.id), _, accounts=_sees_people(caller))
-        asked = [each for each in to_decide(db, caller) if each.data_set == row.id]
+        asked = [each for each in to_decide(hub, db, caller) if each.data_set == row.id]
         facts = facts_of(hub, db)
         unread = [each for each in facts.unreadable if each.kind != "rule" and each.about == row.id]
         return {

@@ -48,10 +48,9 @@ def add(routes: Pages) -> None:
         """To decide, and mine."""
         _ = request_gettext(request)
         with hub.database.reading() as db:
-            asked = request_views(hub, db, requests.to_decide(db, caller, state=None), _)
             values: dict[str, Any] = {
-                "waiting": [each for each in asked if each.state == "open"],
-                "decided": [each for each in reversed(asked) if each.state != "open"],
+                "waiting": request_views(hub, db, requests.to_decide(hub, db, caller), _),
+                "decided": request_views(hub, db, requests.to_decide(hub, db, caller, decided=True), _),
                 "mine": request_views(hub, db, requests.mine(db, caller), _),
                 "projects": projects.waiting_for(db, caller),
             }
@@ -196,7 +195,7 @@ def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> di
 
 def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     """The cards; their template translates the titles and the states."""
-    asked, own = requests.to_decide(db, caller), requests.mine(db, caller)
+    asked, own = requests.to_decide(hub, db, caller), requests.mine(db, caller)
     names = names_in(db, people=[row.person for row in asked])
     items = [
         (f"{names.person(row.person)}: {names.object(row.data_set)}", f"/access/requests/{row.id}", row.purpose[:80])

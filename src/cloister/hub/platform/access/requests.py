@@ -42,7 +42,7 @@ def spoken(text: str, title: str = "the message", most: int = _LONGEST) -> str:
     told = text.replace("\r\n", "\n").strip()
     if not is_text(told, most, lines=True):
         raise InvalidParameter(
-            f"{title.capitalize()} is invalid", why=f"it must be a text of 1 to {most} characters", instead="a few sentences"
+            f"{title.capitalize()} is invalid", why=f"it must be a text of 1 to {most:,} characters", instead="a few sentences"
         )
     return told
 
@@ -81,8 +81,8 @@ def ask_access(
     told = spoken(purpose, "the purpose", 1000)
     found = _wanted(caller.id, project, days_in(wanted, hub.settings.zone))
     check_grant(hub, found, which, row)
-    mine_open = select(AccessRequest.data_set).where(AccessRequest.person == caller.id, AccessRequest.state == "open")
-    waiting = list(db.scalars(mine_open))
+    mine_open = select(AccessRequest).where(AccessRequest.person == caller.id, AccessRequest.state == "open")
+    waiting = [each.data_set for each in db.scalars(mine_open) if state_of(hub, each) == "open"]
     if row.id in waiting:
         raise Conflict("The request was refused", why="you have asked already, and it is open", instead="a message there")
     if len(waiting) >= _MOST_OPEN:
@@ -148,12 +148,12 @@ def mine(db: Session, caller: Caller) -> list[AccessRequest]:
     return list(db.scalars(wanted.order_by(AccessRequest.created.desc()).limit(200)))
 
 
-def to_decide(db: Session, caller: Caller, *, state: str | None = "open") -> list[AccessRequest]:
-    """What waits for an owner's decision, the oldest first; `state=None`: decided ones too."""
+def to_decide(hub: Hub, db: Session, caller: Caller, *, decided: bool = False) -> list[AccessRequest]:
+    """What waits for an owner's decision, the oldest first; or what is decided or has expired, the newest first."""
     wanted = select(AccessRequest).join(DataSet, DataSet.id == AccessRequest.data_set).where(DataSet.owner == caller.id)
-    if state is not None:
-        wanted = wanted.where(AccessRequest.state == state)
-    return list(db.scalars(wanted.order_by(AccessRequest.created).limit(200)))
+    newest, waiting = AccessRequest.created.desc(), AccessRequest.state == "open"
+    wanted = wanted.order_by(newest).limit(400) if decided else wanted.where(waiting).order_by(AccessRequest.created)
+    return [row for row in db.scalars(wanted) if (state_of(hub, row) == "open") is not decided][:200]
 
 
 def state_of(hub: Hub, row: AccessRequest) -> str:

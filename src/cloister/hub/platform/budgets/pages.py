@@ -45,10 +45,10 @@ from cloister.hub.problems import problem_of
 from cloister.hub.records.people import names_of
 from cloister.hub.service import Card
 from cloister.hub.web.flashes import go
-from cloister.hub.web.formats import figures
+from cloister.hub.web.formats import figures, zone_of
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import N_
-from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.render import ZONE_COOKIE, render, request_gettext
 from cloister.hub.web.routing import Number, Pages
 from cloister.ledger import Charge
 from cloister.privacy import ZCDP
@@ -89,7 +89,8 @@ def add(routes: Pages) -> None:
         limits = [Step(when=each.when, amount=amount_of(each.budget)) for each in budget_events(hub, row.name)]
         letter = "ρ" if isinstance(hub.ledger.budget(row.name), ZCDP) else "ε"
         title = _("Spending of %(name)s over time", name=row.title)
-        picture = drawn(steps(hub.ledger.charges(row.name)), limits, hub.now(), look=look, letter=letter, title=title)
+        now = hub.now().astimezone(zone_of(request.cookies.get(ZONE_COOKIE, "")))
+        picture = drawn(steps(hub.ledger.charges(row.name)), limits, now, look=look, letter=letter, title=title)
         return Response(picture, media_type="image/svg+xml")
 
     @routes.post("/budgets/{population}/raise", "budget.raise")
@@ -247,7 +248,7 @@ def steps(charges: Iterable[Charge]) -> list[Step]:
 def drawn(
     spent: Sequence[Step], limits: Sequence[Step], until: datetime, *, look: str = "light", letter: str = "ε", title: str = ""
 ) -> str:
-    """The picture. `limits`: the budget, as it was opened and raised.
+    """The picture, by the clocks of `until`. `limits`: the budget, as it was opened and raised.
 
     >>> from datetime import timedelta
     >>> begun = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
@@ -299,7 +300,7 @@ def drawn(
     form = "%Y-%m-%d" if (until - begin).total_seconds() > _DAY else "%H:%M"
     days = Markup("").join(
         Markup('<text x="{}" y="{}" text-anchor="{}" fill="{}">{}</text>').format(
-            across(when), _HEIGHT - 10, anchor, colours.ink, when.strftime(form)
+            across(when), _HEIGHT - 10, anchor, colours.ink, when.astimezone(until.tzinfo).strftime(form)
         )
         for when, anchor in ((begin, "start"), (until, "end"))
     )

@@ -34,7 +34,7 @@ def checked_text(name: str, text: str, most: int, *, empty: bool = False, lines:
     if not (is_text(found, most, lines=lines) or (empty and not found)):
         least = 0 if empty else 1
         raise InvalidParameter(
-            f"The {name} is invalid", why=f"it is not a text of {least} to {most} characters", instead="Visits 2026"
+            f"The {name} is invalid", why=f"it is not a text of {least} to {most:,} characters", instead="Visits 2026"
         )
     return found
 

@@ -94,7 +94,7 @@ def add(routes: Pages) -> None:
             title, about, provider = form.text("title"), form.text("about", most=5000), form.text("provider", most=320)
             managing.describe(hub, db, caller, row, title=title, about=about, metadata=metadata, provider=provider)
 
-        return _done(request, hub, caller, name, act, request_gettext(request)("The description was saved."))
+        return _done(request, hub, caller, name, act, request_gettext(request)("The description was saved."), form)
 
     @routes.post("/datasets/{name}/list", "dataset.manage")
     def listed(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
@@ -142,8 +142,10 @@ def add(routes: Pages) -> None:
         return go(request, "/datasets", request_gettext(request)("It is deleted: its keys are destroyed, then its files."))
 
 
-def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: Problem | None = None) -> Response:
-    """The owner's page, with what was wrong above it."""
+def manage_page(
+    request: Request, hub: Hub, caller: Caller, name: str, problem: Problem | None = None, form: Any = ()
+) -> Response:
+    """The owner's page, with what was wrong above it, and what was typed into the form about the data set."""
     with hub.database.reading() as db:
         row = reading.owned(hub, db, caller, name)
         live = live_of(hub)
@@ -162,16 +164,17 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
             "sharing": managing.sharing(db, row),
             "unreadable": _unreadable(hub, db, row, request_gettext(request)),
             "forgettable": _forgettable(row),
-            "partners": _names_of(db, policy.combinable_with),
             "shared": shared,
             "shared_names": [each.name for each in shared or () if each.owner == caller.id],
         }
+        told = {"retention": reading.last_day(policy) or "", "combinable_with": _names_of(db, policy.combinable_with)}
+    told |= {each: getattr(row, each) for each in ("title", "about", "provider")} | {"sensitivity": policy.sensitivity or ""}
+    told |= {each: ", ".join(sorted(getattr(policy, each) or ())) for each in ("purposes", "consent", "labels")}
     broken = live.closed_for.get(name) if row.state == "open" else None
     values |= {
         "problem": problem,
         "policy": policy,
-        "provider": row.provider,
-        "retention_day": reading.last_day(policy) or "",
+        "typed": told | dict(form),
         "sensitivities": SENSITIVITIES[1:],
         "money": reading.money_of(hub, row.population),
         "broken": None if broken is None else problem_of(broken),
@@ -219,7 +222,13 @@ def _columns_of(schema: Mapping[str, str]) -> list[HeaderColumn]:
 
 
 def _done(
-    request: Request, hub: Hub, caller: Caller, name: str, act: Callable[[Hub, Db, Caller, DataSet], None], said: str
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    name: str,
+    act: Callable[[Hub, Db, Caller, DataSet], None],
+    said: str,
+    form: Any = (),
 ) -> Response:
     """Do it and go back to the page, or show there what was wrong. Whose it is, is decided in the same transaction."""
     with hub.database.reading() as db:
@@ -228,7 +237,7 @@ def _done(
         with hub.database.begin() as db:
             act(hub, db, caller, reading.owned(hub, db, caller, name))
     except CloisterError as error:
-        return manage_page(request, hub, caller, name, problem_of(error))
+        return manage_page(request, hub, caller, name, problem_of(error), form)
     return go(request, f"/datasets/{name}/manage", said)
 
 

@@ -77,7 +77,7 @@ def check_number(named: str, text: str, most: int, *, above: bool = False) -> No
         value = Fraction(-1)
     if not 0 <= value <= most:
         raise InvalidParameter(
-            f"The value of {named} is invalid", why=f"it is not a number from 0 to {most}", instead="a number such as 0.2"
+            f"The value of {named} is invalid", why=f"it is not a number from 0 to {most:,}", instead="a number such as 0.2"
         )
     if above and value == 0:
         raise InvalidParameter(f"The value of {named} is invalid", why="it is not above 0", instead="a number such as 0.2")
@@ -192,7 +192,7 @@ class Anonymizing:
         check_number("suppression", self.suppression or "0", 1)
         check_models(self, self.columns("sensitive"), self.hierarchies)
         if any(len(text) > _LONGEST for text in self.hierarchies.values()):
-            raise InvalidParameter("The hierarchy is invalid", why=f"it is over {_LONGEST} characters", instead="fewer lines")
+            raise InvalidParameter("The hierarchy is invalid", why=f"it is over {_LONGEST:,} characters", instead="fewer lines")
         check_title(self.title)
         check_purpose(self.purpose)
         if self.name and not plain_word(self.name):

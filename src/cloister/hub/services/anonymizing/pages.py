@@ -103,7 +103,7 @@ def lines_typed(form: Form, columns: Sequence[str]) -> dict[str, str]:
             "The hierarchy is invalid", why="its file is not UTF-8 text", instead="a CSV file as ARX writes it"
         ) from None
     if len(text) > _LONGEST:
-        raise InvalidParameter("The hierarchy is invalid", why=f"it is over {_LONGEST} characters", instead="fewer lines")
+        raise InvalidParameter("The hierarchy is invalid", why=f"it is over {_LONGEST:,} characters", instead="fewer lines")
     return found | {columns[int(which)]: text.replace("\r\n", "\n").strip()}
 
 

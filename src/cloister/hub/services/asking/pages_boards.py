@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from cloister.session import Release
 
 
+_EMPTY = dict.fromkeys(("title", "project", "origins", "until", "dashboard", "release", "shows"), "")
 _ROWS, _FRAMED_ROWS, _LATELY, _CONFIDENCE = 12, 60, 50, 0.95
 
 
@@ -69,7 +70,7 @@ def board_pages(routes: Pages) -> None:
             with hub.database.begin() as db:
                 row = create_board(hub, db, caller, form.text("title", most=1000), form.text("project", most=40))
         except CloisterError as error:
-            return _list(request, hub, caller, problem_of(error))
+            return _list(request, hub, caller, problem_of(error), form)
         return go(request, f"/dashboards/{row.id}")
 
     @routes.get("/dashboards/{number}", "question.see", ticked=True)
@@ -125,11 +126,12 @@ def board_pages(routes: Pages) -> None:
         return go(request, "/dashboards", _("The dashboard was removed. Its answers stay."))
 
 
-def _list(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None) -> Response:
+def _list(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, form: Any = ()) -> Response:
     with hub.database.reading() as db:
         rows = boards_of(db, caller)
         people, projects = names_of(db, [row.person for row in rows]), open_projects(db, caller)
-    return render(request, "asking/boards.html", boards=rows, people=people, projects=projects, problem=problem)
+    how: dict[str, Any] = {"boards": rows, "people": people, "projects": projects, "problem": problem}
+    return render(request, "asking/boards.html", **how, typed=_EMPTY | dict(form))
 
 
 def _board(
@@ -209,7 +211,7 @@ def published_pages(routes: Pages) -> None:
             problem = problem_of(error)
             if problem.status == 404:
                 raise
-            return _published(request, hub, caller, problem)
+            return _published(request, hub, caller, problem, form)
         return go(request, "/published", _("The view is published. Put its address into a frame of your page."))
 
     @routes.post("/published/{number}/revoke", "release.see")
@@ -232,14 +234,14 @@ def published_pages(routes: Pages) -> None:
         return response
 
 
-def _published(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None) -> Response:
+def _published(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, form: Any = ()) -> Response:
     now = hub.now()
     with hub.database.reading() as db:
         found = views_of(db, caller)
         people = names_of(db, [row.person for row, _ in found])
     views = [(row, mine, "revoked" if row.revoked else "active" if row.until > now else "expired") for row, mine in found]
     how: dict[str, Any] = {"views": views, "people": people, "origin": hub.settings.origin, "problem": problem}
-    return render(request, "asking/published.html", **how)
+    return render(request, "asking/published.html", **how, typed=_EMPTY | dict(form))
 
 
 def _framed(hub: Hub, db: Db, view: PublishedView, row: StoredRelease, shows: str, language: Language) -> dict[str, Any]:

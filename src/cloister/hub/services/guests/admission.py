@@ -165,9 +165,7 @@ def approve(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
         now = reviewed(hub, db, caller, algorithm, data_set)
         row = _kept(hub, db, now)
         if not now.needed:
-            raise Conflict(
-                "Nothing was approved", why="this code needs no approval: its guarantee does not depend on it", instead=""
-            )
+            raise Conflict("Nothing was approved", why="the guarantee does not depend on this code", instead="a grant")
         if caller.id == now.algorithm.provider:
             raise AccessDenied(
                 "Nothing was approved", why="an author does not approve their own code", instead="two other people"

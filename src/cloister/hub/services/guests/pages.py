@@ -78,7 +78,7 @@ def add(routes: Pages) -> None:
             try:
                 job = act(hub, caller, name, table, form)
             except CloisterError as error:
-                return _page(request, hub, caller, name, table, problem=problem_of(error))
+                return _page(request, hub, caller, name, table, problem=problem_of(error), typed=form)
             to = f"/jobs/{job}" if job else f"/algorithm-reviews/{name}/{table}"
             return go(request, to, request_gettext(request)(said))
 
@@ -149,7 +149,7 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str, table: str, **t
             "owns": caller.id == now.data_set.owner,
             "provides": caller.id == now.algorithm.provider,
         }
-    return render(request, "guests/review.html", **shown, **{"problem": None, **told})
+    return render(request, "guests/review.html", **shown, **{"problem": None, "typed": None, **told})
 
 
 def _changes(db: Db, row: Algorithm) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from cloister.errors import InvalidParameter
 from cloister.guests import audit_declared, run_trial
 from cloister.hub.caller import Caller
+from cloister.hub.decisions.policy import check_amount
 from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.problems import Conflict
@@ -29,7 +30,7 @@ _STAGES = {N_("running the tests"): 0.1, N_("auditing"): 0.3}
 
 def order_review(hub: Hub, caller: Caller, algorithm: str, data_set: str, spend: str = "1") -> str:
     """The id of the job that reviews an algorithm near a data set; its audit is at that spend."""
-    exact_positive(spend, "spend")
+    check_amount(exact_positive(spend, "spend"))
     with hub.database.begin() as db:
         now = reviewed(hub, db, caller, algorithm, data_set)
         if now.guest.needs.native and not now.approvals:

@@ -28,6 +28,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
 from cloister.hub.services.guests.admission import check_admitted, quarantine
 from cloister.hub.services.guests.settings import guest_of
+from cloister.hub.web.formats import brief
 from cloister.hub.web.languages import N_
 from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
@@ -78,8 +79,8 @@ def _lines(view: View) -> list[list[Any]]:
         why = [[_("Returned nothing"), told["why"], _UNKNOWN]] if told["why"] else []
         asked = [[_("Query"), each, _UNKNOWN] for each in told["asked"]]
         return [[_("Result"), json.dumps(told["values"], ensure_ascii=False), _UNKNOWN], *why, *asked]
-    margins = {name: f"± {margin:.4g}" for name, margin in told["margins"].items()}
-    return [[name, f"{value:.6g}", margins.get(name, _UNKNOWN)] for name, value in told["values"].items()]
+    margins = {name: f"± {brief(margin, 4)}" for name, margin in told["margins"].items()}
+    return [[name, brief(value, 6), margins.get(name, _UNKNOWN)] for name, value in told["values"].items()]
 
 
 def _shown(view: View) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _count(hub: Hub, device: StreamDevice, readings: int, hourly: int) -> None:
         wait = 3600 - seconds % 3600
         raise TooMany(
             "The readings have to wait",
-            why=f"this device sends at most {hourly} in an hour",
+            why=f"this device sends at most {hourly:,} in an hour",
             instead=f"send them again in {wait} seconds",
             after=wait,
         )

@@ -221,12 +221,14 @@ def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
     return number
 
 
-def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "stream.see") -> HeldStream:
+def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "stream.see", open_: bool = False) -> HeldStream:
     """One's own stream, or one whose steps are shown to everybody who is signed in; any other is missing."""
     row = db.get(HeldStream, number)
     if row is None or (row.owner != caller.id and not (row.shown and action == "stream.see")):
         raise Missing("There is no such stream", why="it does not exist, or is not shown to you", instead="/streams")
     check(hub, db, caller, action, *_asked(hub, db, caller, row))
+    if open_ and row.state != "open":
+        raise Conflict("The stream was left as it is", why="it is closed", instead="a new stream")
     return row
 
 
@@ -262,7 +264,7 @@ def declared_of(row: HeldStream) -> Declared:
 def add_device(hub: Hub, db: Db, caller: Caller, number: str, name: str, person: str = "") -> tuple[StreamDevice, str]:
     """A device of a person (of its own where none is named), and its key to show once. Devices of one person share their
     `most` readings, so that a second or a replaced one gives nobody a further share of what is protected."""
-    row = seen_stream(hub, db, caller, number, "stream.manage")
+    row = seen_stream(hub, db, caller, number, "stream.manage", open_=True)
     title, whose = (" ".join(text.split()) for text in (name, person))
     if not title or len(title) > 100 or len(whose) > 90 or not (is_printable(title) and is_printable(whose or "-")):
         raise InvalidParameter("The name is invalid", why="it is one line of at most 100 characters", instead="badge 17")
@@ -298,7 +300,7 @@ def revoke_device(hub: Hub, db: Db, caller: Caller, number: str, device: str) ->
 
 def close_stream(hub: Hub, db: Db, caller: Caller, number: str) -> HeldStream:
     """Take no reading any more and release no step; the charge stands."""
-    row = seen_stream(hub, db, caller, number, "stream.manage")
+    row = seen_stream(hub, db, caller, number, "stream.manage", open_=True)
     row.state = "closed"
     db.execute(delete(StreamBatch).where(StreamBatch.stream == row.id))
     write(hub, db, caller, "stream.close", kind="stream", object_id=row.id, name=row.title)

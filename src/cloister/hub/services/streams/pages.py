@@ -62,9 +62,10 @@ def pages() -> APIRouter:
         """Open one: all steps are charged."""
         typed: dict[str, Any] = {name: form.text(name, most=_LONGEST) for name in (*_TEXTS, *_NUMBERS, "columns")}
         rows = zip(*(form.all(f"column-{part}") for part in ("name", "kind", "values")), strict=False)
+        typed |= {"shown": form.flag("shown"), "late": "next" if form.flag("next") else "drop"}
         typed["rows"] = [(name.strip(), kind, values) for name, kind, values in rows if name.strip() or values.strip()]
         try:
-            number = open_stream(hub, caller, _declared(typed, form))
+            number = open_stream(hub, caller, _declared(typed))
         except CloisterError as error:
             return _list(request, hub, caller, typed, problem_of(error))
         return go(request, f"/streams/{number}", request_gettext(request)("The stream is open. Add its devices now."))
@@ -89,7 +90,7 @@ def pages() -> APIRouter:
         def act(db: Db) -> None:
             made[:] = [add_device(hub, db, caller, number, form.text("name", most=200), form.text("person", most=200))[1]]
 
-        return _act(request, hub, caller, number, act) or _stream(request, hub, caller, number, key=made[0])
+        return _act(request, hub, caller, number, act, form=form) or _stream(request, hub, caller, number, key=made[0])
 
     @routes.post("/streams/{number}/devices/{device}/revoke", "stream.manage")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, number: Number, device: Number, form: FormDep) -> Response:
@@ -108,8 +109,8 @@ def pages() -> APIRouter:
     return routes.router
 
 
-def _declared(typed: dict[str, Any], form: Form) -> Declared:
-    told: dict[str, Any] = {name: typed[name] for name in _TEXTS}
+def _declared(typed: dict[str, Any]) -> Declared:
+    told: dict[str, Any] = {name: typed[name] for name in (*_TEXTS, "shown", "late")}
     for name in _NUMBERS:
         if not (typed[name].isascii() and typed[name].isdigit() and len(typed[name]) < 10):
             raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead=_FIRST[name])
@@ -126,7 +127,7 @@ def _declared(typed: dict[str, Any], form: Form) -> Declared:
             why = "another column has the same name"
             raise InvalidParameter(f"The column {name!r} is invalid", why=why, instead="another name")
         columns[name] = _column(name, kind, [each.strip() for each in re.split("[,，\n]", values) if each.strip()])
-    return Declared(**told, columns=columns, shown=form.flag("shown"), late="next" if form.flag("next") else "drop")
+    return Declared(**told, columns=columns)
 
 
 def _column(name: str, kind: str, values: list[str]) -> dict[str, Any]:
@@ -156,12 +157,12 @@ def _column(name: str, kind: str, values: list[str]) -> dict[str, Any]:
     return {"kind": kind, "low": low, "high": high}
 
 
-def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[[Db], object]) -> Response | None:
+def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[[Db], object], **told: Any) -> Response | None:
     try:
         with hub.database.begin() as db:
             act(db)
     except CloisterError as error:
-        return _stream(request, hub, caller, number, problem=beside_form(error))
+        return _stream(request, hub, caller, number, problem=beside_form(error), **told)
     return None
 
 
@@ -169,19 +170,17 @@ def _list(request: Request, hub: Hub, caller: Caller, typed: Mapping[str, Any], 
     with hub.database.reading() as db:
         rows = [{"row": row, "steps": declared_of(row).steps.count} for row in streams_of(hub, db, caller)]
     now = hub.now().replace(minute=0, second=0, microsecond=0)
-    filled = {"since": now.isoformat(), "until": "", "title": "", "purpose": "", "columns": "", **typed}
+    empty = dict.fromkeys(("until", "title", "purpose", "columns", "shown", "late"), "")
+    filled = {"since": now.isoformat(), **empty, **typed}
     filled["rows"] = [*filled["rows"], *[("", "category", "")] * _ROWS]
     told: dict[str, Any] = {"streams": rows, "typed": filled, "opens": caller.has("owner"), "problem": problem, "kinds": _KINDS}
     return render(request, "streams/list.html", **told)
 
 
-def _stream(
-    request: Request, hub: Hub, caller: Caller, number: str, *, key: str = "", problem: Problem | None = None
-) -> Response:
+def _stream(request: Request, hub: Hub, caller: Caller, number: str, *, form: Form | None = None, **told: Any) -> Response:
     with hub.database.reading() as db:
         row = seen_stream(hub, db, caller, number)
-        told = shown(db, row, request_gettext(request)) | {
-            "devices": devices_of(db, row.id) if row.owner == caller.id else None,
-            "key": key,
-        }
-    return render(request, "streams/stream.html", **told, problem=problem)
+        devices = devices_of(db, row.id) if row.owner == caller.id else None
+        typed = {name: form.get(name, "") if form else "" for name in ("name", "person")}
+        told = {"key": "", "problem": None, "devices": devices, "typed": typed, **told}
+        return render(request, "streams/stream.html", **shown(db, row, request_gettext(request)), **told)

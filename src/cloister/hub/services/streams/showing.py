@@ -76,8 +76,9 @@ def shown(db: Db, row: HeldStream, gettext: Callable[[str], str]) -> dict[str, A
         "spend": str(declared.spend),
         "count": steps.count,
         "left": steps.count - row.taken,
-        "ends": steps.span(steps.count)[1],
+        "ends": steps.edges(steps.count)[1],
         "newest": newest,
+        "newest_ends": 0 if newest is None else steps.edges(newest["step"])[1],
         "name": "" if newest is None else name_of(row),
         "keys": keys,
         "numbers": numbers,
@@ -99,7 +100,7 @@ def chart(steps: Sequence[Mapping[str, Any]], said: Callable[[Any], Any]) -> Any
         if one is not None and off is not None
     ]
     base = alt.Chart(alt.Data(values=points)).encode(
-        x=alt.X("at:T", title=None, scale=alt.Scale(type="utc")), color=alt.Color("group:N", title=None)
+        x=alt.X("at:T", title="UTC", scale=alt.Scale(type="utc")), color=alt.Color("group:N", title=None)
     )
     band = base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", title=numbers[0]), y2="high:Q")
     return (band + base.mark_line(point=len(steps) < 50).encode(y="value:Q")).properties(width=520, height=240)

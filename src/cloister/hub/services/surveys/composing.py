@@ -80,7 +80,7 @@ def question_typed(kind: str, typed: Mapping[str, str], *, no_answer: bool) -> d
     {'kind': 'choice', 'name': 'pet', 'text': 'Which?', 'no_answer': False, 'options': ['cat', 'dog']}
     """
     if kind not in FIELDS:
-        raise InvalidParameter("The query is invalid", why="its kind is unknown", instead=", ".join(FIELDS))
+        raise InvalidParameter("The question is invalid", why="its kind is unknown", instead=", ".join(FIELDS))
     said: dict[str, Any] = {"kind": kind, "name": typed.get("name", ""), "text": typed.get("text", ""), "no_answer": no_answer}
     for name in FIELDS[kind]:
         text = typed.get(name, "").strip()

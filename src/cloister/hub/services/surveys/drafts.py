@@ -143,12 +143,12 @@ def ask_these(hub: Hub, db: Db, caller: Caller, number: str, said: Sequence[Mapp
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     if len(said) > MOST_QUESTIONS:
         raise InvalidParameter(
-            "The query is invalid", why=f"a survey has at most {MOST_QUESTIONS} questions", instead="a second survey"
+            "The question is invalid", why=f"a survey has at most {MOST_QUESTIONS} questions", instead="a second survey"
         )
     draft = {**row.draft, "questions": [question_of(each).to_dict() for each in said]}
     if sum(each["kind"] == "word" for each in draft["questions"]) > MOST_WORDS:
         raise InvalidParameter(
-            "The query is invalid", why=f"a survey asks for at most {MOST_WORDS} words", instead="a choice among known words"
+            "The question is invalid", why=f"a survey asks for at most {MOST_WORDS} words", instead="a choice among known words"
         )
     if draft["questions"]:
         composed(row.title, draft)
@@ -161,7 +161,7 @@ def remove_question(hub: Hub, db: Db, caller: Caller, number: str, name: str) ->
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     left = [each for each in row.draft["questions"] if each["name"] != name]
     if len(left) == len(row.draft["questions"]):
-        raise Missing("There is no such query", why="the draft has none of that name", instead=f"/surveys/{row.id}")
+        raise Missing("There is no such question", why="the draft has none of that name", instead=f"/surveys/{row.id}")
     row.draft = {**row.draft, "questions": left}
     return row
 
@@ -185,7 +185,7 @@ def invite(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str, coun
         raise Conflict("No invitations were made", why="anyone with the link may answer this survey", instead=link)
     if not 1 <= count <= MOST_INVITATIONS:
         raise InvalidParameter(
-            "No invitations were made", why=f"from 1 to {MOST_INVITATIONS} can be made at a time", instead="100"
+            "No invitations were made", why=f"from 1 to {MOST_INVITATIONS:,} can be made at a time", instead="100"
         )
     tokens, hashes = issue_tokens(count)
     db.add_all([_TICKETS[kind](digest=each, survey=row.id) for each in hashes])
@@ -234,7 +234,7 @@ def checked_title(text: str) -> str:
 def _text(text: str, name: str, most: int) -> str:
     if text.strip() and not is_text(text, most, lines=True):
         raise InvalidParameter(
-            f"{name} is invalid", why=f"it is not a text of at most {most} characters", instead="a shorter text"
+            f"{name} is invalid", why=f"it is not a text of at most {most:,} characters", instead="a shorter text"
         )
     return text.strip()
 

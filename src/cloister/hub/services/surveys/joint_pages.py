@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import Query, Request
@@ -26,7 +26,7 @@ from cloister.privacy import text_of
 
 _PAGE = 30
 _TYPED = {"text": "", "epsilon": "1", "options": "", "low": "0", "high": "10"}
-_FIRST = {"title": "", "purpose": ""}
+_FIRST = {"title": "", "purpose": "", "invited": False}
 
 
 def add(routes: Pages) -> None:
@@ -44,10 +44,11 @@ def _composing(routes: Pages) -> None:
     @routes.post("/joint-surveys", "survey.compose")
     def joint_make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Begin one."""
-        typed = {"title": form.text("title", most=1000), "purpose": form.text("purpose", most=2000)}
+        typed: dict[str, Any] = {"title": form.text("title", most=1000), "purpose": form.text("purpose", most=2000)}
+        typed["invited"] = form.flag("invited")
         try:
             with hub.database.begin() as db:
-                number = joint.make_joint(hub, db, caller, invited=form.flag("invited"), **typed).id
+                number = joint.make_joint(hub, db, caller, **typed).id
         except InvalidParameter as error:
             return _list(request, hub, caller, "", typed=typed, problem=problem_of(error))
         return go(request, f"/joint-surveys/{number}", request_gettext(request)("Add the questions now. Nothing is open yet."))
@@ -118,7 +119,7 @@ def _running(routes: Pages) -> None:
                 tokens = drafts.invite(HeldJointSurvey, hub, db, caller, number, whole_typed(form, "count", signed=True))
                 row = joint.seen_joint(hub, db, caller, number)
         except CloisterError as error:
-            return _one(request, hub, caller, number, {}, problem=beside_form(error))
+            return _one(request, hub, caller, number, form, problem=beside_form(error))
         addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
         return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/joint-surveys")
 
@@ -175,25 +176,18 @@ def _act(
         with hub.database.begin() as db:
             act(db)
     except CloisterError as error:
-        typed = {} if form is None else {name: form.get(name, "") for name in ("kind", *_TYPED)}
-        return _one(request, hub, caller, number, typed, problem=beside_form(error))
+        return _one(request, hub, caller, number, form or {}, problem=beside_form(error))
     return go(request, f"/joint-surveys/{number}", said)
 
 
 def _list(
-    request: Request, hub: Hub, caller: Caller, after: str, *, typed: dict[str, str] | None = None, problem: Problem | None = None
+    request: Request, hub: Hub, caller: Caller, after: str, *, typed: dict[str, Any] | None = None, problem: Problem | None = None
 ) -> Response:
     with hub.database.reading() as db:
         rows = drafts.own(HeldJointSurvey, db, caller, after=after, limit=_PAGE + 1)
     older = f"/joint-surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
-    told = {
-        "surveys": of_each(rows[:_PAGE], _line),
-        "older": older,
-        "paged": bool(after),
-        "typed": typed or _FIRST,
-        "problem": problem,
-    }
-    return render(request, "surveys/joint_list.html", status=problem.status if problem else 200, **told)
+    told: dict[str, Any] = {"surveys": of_each(rows[:_PAGE], _line), "older": older, "paged": bool(after), "problem": problem}
+    return render(request, "surveys/joint_list.html", **told, typed=typed or _FIRST)
 
 
 def _line(row: HeldJointSurvey) -> dict[str, Any]:
@@ -206,7 +200,7 @@ def _one(
     hub: Hub,
     caller: Caller,
     number: str,
-    typed: dict[str, str],
+    typed: Mapping[str, str],
     *,
     secret: str = "",
     problem: Problem | None = None,
@@ -227,6 +221,7 @@ def _one(
         "kinds": joint.KINDS,
         "kind": kind if kind in joint.KINDS else "yes-no",
         "typed": {name: typed.get(name) or first for name, first in _TYPED.items()},
+        "count": typed.get("count", "10"),
         "problem": problem,
     }
     return render(request, "surveys/joint.html", status=problem.status if problem else 200, **told)

@@ -31,6 +31,7 @@ from cloister.hub.services.surveys.composing import of_text
 from cloister.hub.services.surveys.counting import answers_of
 from cloister.hub.services.surveys.drafts import seen_survey
 from cloister.hub.services.surveys.results import answer_text
+from cloister.hub.web.formats import brief
 from cloister.hub.web.languages import N_
 from cloister.hub.work.recheck import present
 from cloister.hub.work.submitting import submit_once
@@ -193,10 +194,11 @@ def _shown(view: View) -> dict[str, Any]:
     else:
         for name, added in model.added.items():
             lines = [
-                (label, said(name, label), [f"{each:+.3g} ± {model.margins[name][label]:.2g}"]) for label, each in added.items()
+                (label, said(name, label), [f"{brief(each, sign='+')} ± {brief(model.margins[name][label], 2)}"])
+                for label, each in added.items()
             ]
             parts.append({"name": name, "text": asked[name]["text"], "lines": lines, "margin": None})
-        guess = [(_("Mean"), f"{model.base:.3g} ± {model.margin:.2g}")]
+        guess = [(_("Mean"), f"{brief(model.base)} ± {brief(model.margin, 2)}")]
     return {
         "details": details,
         "heads": heads,
@@ -210,7 +212,7 @@ def _shown(view: View) -> dict[str, Any]:
 def foretold_text(row: StoredRelease, found: Any, _: Callable[[str], str]) -> str:
     """What is foretold, as the page says it."""
     kind = row.details["questions"][row.details["target"]]["kind"]
-    return answer_text(found, kind, _) if isinstance(found, str) else f"{found:.3g}"
+    return answer_text(found, kind, _) if isinstance(found, str) else brief(found)
 
 
 SURVEY_MODEL = ReleaseKind(

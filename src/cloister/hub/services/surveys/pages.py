@@ -35,6 +35,7 @@ from cloister.hub.services.surveys.modelling import (
 from cloister.hub.services.surveys.results import results_file, results_of, shown, tallied
 from cloister.hub.services.surveys.words import looked_for
 from cloister.hub.web.flashes import go
+from cloister.hub.web.formats import brief
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import After, Number, Pages
@@ -147,7 +148,7 @@ def _running(routes: Pages) -> None:
                 tokens = drafts.invite(HeldSurvey, hub, db, caller, number, whole_typed(form, "count"))
                 row = drafts.seen_survey(hub, db, caller, number)
         except CloisterError as error:
-            return _survey(request, hub, caller, number, {}, problem=beside_form(error))
+            return _survey(request, hub, caller, number, form, problem=beside_form(error))
         addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
         return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/surveys")
 
@@ -247,8 +248,7 @@ def _act(request: Request, hub: Hub, caller: Caller, number: str, form: Form, sa
         with hub.database.begin() as db:
             act(db)
     except CloisterError as error:
-        typed = {name: form.get(name, "") for name in ("kind", *_TYPED)}
-        return _survey(request, hub, caller, number, typed, problem=beside_form(error))
+        return _survey(request, hub, caller, number, form, problem=beside_form(error))
     return go(request, f"/surveys/{number}", said)
 
 
@@ -265,17 +265,12 @@ def _list(
 
     surveys = of_each(rows[:_PAGE], line)
     older = f"/surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
-    told: dict[str, Any] = {
-        "surveys": surveys,
-        "older": older,
-        "paged": bool(after),
-        "typed": typed or {"title": "", "purpose": ""},
-    }
-    return render(request, "surveys/list.html", **told, problem=problem)
+    told: dict[str, Any] = {"surveys": surveys, "older": older, "paged": bool(after), "problem": problem}
+    return render(request, "surveys/list.html", **told, typed=typed or {"title": "", "purpose": ""})
 
 
 def _survey(
-    request: Request, hub: Hub, caller: Caller, number: str, typed: dict[str, str], *, problem: Problem | None = None
+    request: Request, hub: Hub, caller: Caller, number: str, typed: Mapping[str, str], *, problem: Problem | None = None
 ) -> Response:
     with hub.database.begin() as db:  # counting what came in is written down
         row = drafts.seen_survey(hub, db, caller, number)
@@ -286,10 +281,10 @@ def _survey(
         words = looked_for(hub, db, caller, row, tally)
     results = shown(row, results_of(hub, row.id, tally, words), words, request_gettext(request))
     told: dict[str, Any] = {"row": row, "link": link_of(request, row), "unused": unused, "results": results, "problem": problem}
-    return render(request, "surveys/survey.html", **told)
+    return render(request, "surveys/survey.html", **told, count=typed.get("count", "10"))
 
 
-def _draft(hub: Hub, row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:
+def _draft(hub: Hub, row: HeldSurvey, typed: Mapping[str, str]) -> dict[str, Any]:
     kind = typed.get("kind", "")
     kind = kind if kind in KINDS else "yes-no"
     levels = row.draft["levels"]
@@ -307,13 +302,14 @@ def _draft(hub: Hub, row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:
                 "text": question.text,
                 "kind": question.kind,
                 "answers": list(getattr(question, "options", ()) or getattr(question, "steps", ())),
-                "margins": [f"{margins[question.name, level.name].rare:.3g}" for level in survey.levels],
+                "margins": [brief(margins[question.name, level.name].rare) for level in survey.levels],
             }
             for question in survey.questions
         ]
     values = {"most": "", "low": "0", "high": "10", "want": "mean", "rows": "8", "columns": "8", "length": "12"}
     return {
         "row": row,
+        "about": _about(row, typed),
         "levels": levels,
         "questions": questions,
         "total": total,
@@ -323,7 +319,17 @@ def _draft(hub: Hub, row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:
         "kind": kind,
         "fields": FIELDS[kind],
         "typed": {name: typed.get(name) or values.get(name, "") for name in _TYPED},
+        "no_answer": "text" not in typed or "no_answer" in typed,
     }
+
+
+def _about(row: HeldSurvey, typed: Mapping[str, str]) -> dict[str, Any]:
+    """What a draft says of itself: as it is kept, or as it was typed into a form that was refused."""
+    kept = {name: getattr(row, name) for name in ("title", "purpose", "hoped", "invited")} | row.draft
+    if not isinstance(typed, Form) or "title" not in typed:
+        return kept
+    levels = [{"name": name, "epsilon": each} for name, each in zip(typed.all("level"), typed.all("epsilon"), strict=False)]
+    return {**kept, **typed, "invited": typed.flag("invited"), "levels": levels[:8]}
 
 
 def _responding(routes: Pages) -> None:

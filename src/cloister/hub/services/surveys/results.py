@@ -26,6 +26,7 @@ from cloister.hub.services.surveys.counting import counted, refused_of
 from cloister.hub.services.surveys.drafts import seen_survey
 from cloister.hub.services.surveys.words import Words, looked_for, words_of
 from cloister.hub.spreadsheets import safe
+from cloister.hub.web.formats import brief
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import INK, MAIN, svg_of
 from cloister.hub.web.routing import attachment
@@ -223,14 +224,14 @@ def _moved(told: dict[str, Any], mean: bool, _: Callable[[str], str]) -> list[st
     found = []
     if told["kind"] != "number":
         text = _("If one respondent in a hundred sent a made-up report, a share could move by {shift} at most.")
-        found.append(text.format(shift=f"{shift:.3g}"))
+        found.append(text.format(shift=brief(shift)))
     if mean:
         shift = told.get("one_percent_liars_mean", shift)
         if shift is None:
             found.append(_("If one respondent in a hundred sent a made-up report, the mean could move to any value."))
         else:
             text = _("If one respondent in a hundred sent a made-up report, the mean could move by {shift} at most.")
-            found.append(text.format(shift=f"{shift:.3g}"))
+            found.append(text.format(shift=brief(shift)))
     return found
 
 
