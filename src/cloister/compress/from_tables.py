@@ -191,9 +191,7 @@ def check_projected(declared: PrivateTable, columns: Sequence[str], utility: str
     check_labels(declared, columns, [utility, private])
     if declared.unit is not None and "unit" in (*columns, utility, private):
         raise InvalidParameter(
-            "The column 'unit' is invalid",
-            why="by this name it is known whose a row is",
-            instead="another name for the column",
+            "The column 'unit' is invalid", why="by this name it is known whose a row is", instead="another name for the column"
         )
 
 

@@ -231,12 +231,7 @@ class RUCA(Projection):
     needs_private: ClassVar[bool] = True
 
     def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        rho: float | None = None,
-        rho_prime: float | None = None,
-        rho_p: float = 1.0,
+        self, n_components: int | None = None, *, rho: float | None = None, rho_prime: float | None = None, rho_p: float = 1.0
     ) -> None:
         self.n_components = n_components
         self.rho = rho

@@ -163,9 +163,7 @@ class Guest:
             )
         if self.output is None and self.way != "ask":
             raise InvalidParameter(
-                "output= is missing",
-                why="what leaves is held within declared bounds",
-                instead="cl.Vector([(0, 120)])",
+                "output= is missing", why="what leaves is held within declared bounds", instead="cl.Vector([(0, 120)])"
             )
         for name, value, most in (("seconds", self.seconds, _MOST_SECONDS), ("memory", self.memory, 1024)):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.001 <= value <= most:

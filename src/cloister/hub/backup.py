@@ -70,12 +70,7 @@ def back_up(settings: Settings, folder: Path) -> int:
                 with contextlib.suppress(FileNotFoundError):  # destroyed meanwhile, on purpose
                     shutil.copyfile(path, folder / part / path.name)
         files = {str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
-        told = {
-            "format": _FORMAT,
-            "cloister": EDITION,
-            "made": datetime.now(UTC).isoformat(timespec="seconds"),
-            "files": files,
-        }
+        told = {"format": _FORMAT, "cloister": EDITION, "made": datetime.now(UTC).isoformat(timespec="seconds"), "files": files}
         for name in files:
             (folder / name).chmod(0o600)
             _settle(folder / name)

@@ -66,13 +66,7 @@ def answered(model: SyntheticModel, question: str | Question, confidence: float,
 class _Asked:
     """One question to one model."""
 
-    def __init__(
-        self,
-        model: SyntheticModel,
-        declaration: PrivateTable,
-        question: Question,
-        confidence: float,
-    ) -> None:
+    def __init__(self, model: SyntheticModel, declaration: PrivateTable, question: Question, confidence: float) -> None:
         self.model, self.question, self.confidence = model, question, confidence
         self.domains = declaration.columns
         self.places = {each.name: place for place, each in enumerate(model.columns)}

@@ -341,14 +341,7 @@ def check_choosing(declaration: PrivateTable, table: str, states: Sequence[State
 
 
 def choose(
-    session: Measurer,
-    table: str,
-    states: Sequence[States],
-    method: Adaptive,
-    spend: Spending,
-    *,
-    about: About = (),
-    purpose: str,
+    session: Measurer, table: str, states: Sequence[States], method: Adaptive, spend: Spending, *, about: About = (), purpose: str
 ) -> tuple[Marginals, Origin]:
     """Choose tables and measure them under one charge; what the same person has bought before is given again at no cost."""
     mechanism, declaration = Choosing(states=tuple(states), method=method, about=about), session.declared(table)

@@ -98,11 +98,7 @@ def cut(
             tables.append(noisy(last, [*(size + own for size in sizes)]))
         found[each.place] = _cut(found[each.place], asked[found[each.place].name], each, tables)
     assert last is not None
-    origin = {
-        "cost": last.spent_by[last.provenance.population],
-        "charges": last.provenance.charges,
-        "marked": last.marked,
-    }
+    origin = {"cost": last.spent_by[last.provenance.population], "charges": last.provenance.charges, "marked": last.marked}
     return found, rest, origin
 
 

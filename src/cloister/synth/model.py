@@ -183,13 +183,7 @@ class SyntheticModel:
         name = "ρ" if isinstance(self.cost, ZCDP) else "ε"
         return f"{name} = {ceil(wanted / step) * step:.6g} would be enough to tell {seen:,} rows"
 
-    def answer(
-        self,
-        question: str | Question,
-        *,
-        confidence: float = 0.95,
-        dialect: str | None = None,
-    ) -> Answer:
+    def answer(self, question: str | Question, *, confidence: float = 0.95, dialect: str | None = None) -> Answer:
         """Counts, sums and means from the model, in closed form: no rows are drawn, so there is no sampling error.
 
         Each number says how sure it is (`Answer.kind`): *measured*, with a margin that holds at the confidence; *sure*, with

@@ -296,9 +296,7 @@ class SiteAgent(Caller):
             from cloister.together.exact.site import AT_SITES, ExactSite
         except ImportError:
             raise MissingDependency(
-                f"The site {self.site.name!r} takes no part",
-                why="its parts are not installed",
-                instead=install("together"),
+                f"The site {self.site.name!r} takes no part", why="its parts are not installed", instead=install("together")
             ) from None
 
         assert self.signed is not None

@@ -24,17 +24,7 @@ import numpy as np
 from cloister.crypto import SigningKey
 from cloister.errors import CloisterError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random, default_random
-from cloister.tables import (
-    Abilities,
-    Answering,
-    Domain,
-    Place,
-    Prepared,
-    PrivateTable,
-    PublicTable,
-    Relation,
-    Workspace,
-)
+from cloister.tables import Abilities, Answering, Domain, Place, Prepared, PrivateTable, PublicTable, Relation, Workspace
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source

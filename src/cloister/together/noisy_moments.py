@@ -64,12 +64,7 @@ def moments_of(rows: Floats, low: Floats, high: Floats, radius: float) -> Whole:
         wide = np.column_stack([np.full(len(whole), 2.0**BITS), whole])
         total += (wide.T @ wide).astype(np.int64)  # below 2^16 · 2^33: exact
     return np.concatenate(
-        [
-            [len(rows) << BITS],
-            total[0, 1:] >> BITS,
-            np.diag(total)[1:],
-            total[1:, 1:][np.triu_indices(features, 1)],
-        ]
+        [[len(rows) << BITS], total[0, 1:] >> BITS, np.diag(total)[1:], total[1:, 1:][np.triu_indices(features, 1)]]
     )
 
 

@@ -209,12 +209,7 @@ class _Reader:
         if max(len(_pairs(on)), len(_pairs(taken))) > 2 * len(table.names) + 2:
             raise refused("it names columns of a public table many times over")
         joined = PublicJoined(
-            source=self.relation(source, depth),
-            name=name,
-            table=table,
-            on=_pairs(on),
-            columns=_pairs(taken),
-            outer=_truth(outer),
+            source=self.relation(source, depth), name=name, table=table, on=_pairs(on), columns=_pairs(taken), outer=_truth(outer)
         )
         if joined.codes.digest != digest:
             raise InvalidDeclaration(

@@ -47,9 +47,7 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
     row = rows[0] if rows else None
     if row is None or not _good(row, now):
         raise Unauthenticated(
-            "The API token is not valid",
-            why="it is unknown, revoked or expired",
-            instead="make another at /account/tokens",
+            "The API token is not valid", why="it is unknown, revoked or expired", instead="make another at /account/tokens"
         )
     caller = _by_token(row, address)
     if not caller.second_factor and must_have_second_factor(hub.settings, caller.roles):

@@ -16,15 +16,7 @@ from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller
 from cloister.hub.database import OF_ONE_MOMENT, readable
-from cloister.hub.decisions.policy import (
-    GrantFacts,
-    MandatoryRule,
-    Members,
-    Object,
-    Policy,
-    Rules,
-    Who,
-)
+from cloister.hub.decisions.policy import GrantFacts, MandatoryRule, Members, Object, Policy, Rules, Who
 from cloister.hub.generation import generation
 from cloister.hub.hub import Hub
 from cloister.hub.records.access import Algorithm, Grant, InstitutionRule, Project, ProjectDataSet

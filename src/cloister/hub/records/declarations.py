@@ -43,9 +43,7 @@ def domains_of(name: str, declaration: Mapping[str, Any]) -> dict[str, Domain]:
     columns = declaration.get("columns")
     if not isinstance(columns, Mapping) or not columns:
         raise InvalidDeclaration(
-            f"The declaration of {name!r} is invalid",
-            why="it declares no column",
-            instead="one column at least, with its bounds",
+            f"The declaration of {name!r} is invalid", why="it declares no column", instead="one column at least, with its bounds"
         )
     return {column: domain_of(column, declared, table=name) for column, declared in columns.items()}
 

@@ -13,15 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from cloister.errors import CloisterError
-from cloister.hub.decisions.policy import (
-    GrantFacts,
-    MandatoryRule,
-    Members,
-    Policy,
-    Rules,
-    closing_policy,
-    closing_rule,
-)
+from cloister.hub.decisions.policy import GrantFacts, MandatoryRule, Members, Policy, Rules, closing_policy, closing_rule
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.printable import kept

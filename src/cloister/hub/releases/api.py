@@ -18,16 +18,7 @@ from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View, Which
 from cloister.hub.releases.pooling import pooling_api
 from cloister.hub.releases.reading import file_of, own_release, read_release, releases_of
-from cloister.hub.releases.shapes import (
-    Line,
-    ReleaseLine,
-    Releases,
-    Renamed,
-    Shares,
-    Sharing,
-    TableAnswered,
-    TableQuestion,
-)
+from cloister.hub.releases.shapes import Line, ReleaseLine, Releases, Renamed, Shares, Sharing, TableAnswered, TableQuestion
 from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
 from cloister.hub.releases.tables import answer_in
 from cloister.hub.web.languages import language_of

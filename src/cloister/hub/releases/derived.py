@@ -139,9 +139,7 @@ def _sources(policy: Policy, data_sets: Iterable[str]) -> list[Source]:
     for each in sorted(policy.sources):
         known = found.get(each.object, each)
         found[each.object] = replace(
-            each,
-            columns=tuple(sorted({*known.columns, *each.columns})),
-            behind=tuple(sorted({*known.behind, *each.behind})),
+            each, columns=tuple(sorted({*known.columns, *each.columns})), behind=tuple(sorted({*known.behind, *each.behind}))
         )
     return list(found.values())
 

@@ -18,11 +18,7 @@ REFUSED = "how-to/read-a-refusal"
 GLOSSARY = "glossary"
 OWN: Mapping[str, str] = {"/": FIRST_PAGE, "/help": GLOSSARY}
 """Help for the pages of the frame itself."""
-EVERYWHERE = (
-    (N_("First steps"), FIRST_PAGE),
-    (N_("Refusals and errors"), REFUSED),
-    (N_("All words of the glossary"), GLOSSARY),
-)
+EVERYWHERE = ((N_("First steps"), FIRST_PAGE), (N_("Refusals and errors"), REFUSED), (N_("All words of the glossary"), GLOSSARY))
 """What the hub's own help names besides the links of the menu."""
 
 

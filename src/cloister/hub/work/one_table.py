@@ -176,13 +176,7 @@ class _OwnColumns:
 
 
 def own_rows(
-    hub: Hub,
-    db: Db,
-    caller: Caller,
-    table: str,
-    terms: Terms,
-    words: Words,
-    columns: Callable[[Session, str], Iterable[str]],
+    hub: Hub, db: Db, caller: Caller, table: str, terms: Terms, words: Words, columns: Callable[[Session, str], Iterable[str]]
 ) -> tuple[DataSet, Authorised]:
     """A data set of one's own, and the session with its rows, or the refusal: for work by the marked door, which is the owner's
     alone, whatever has been granted to others. `columns`: those that it reads of the data set, by name. Who forbids one way of
@@ -200,7 +194,5 @@ def _named(hub: Hub, caller: Caller, facts: Facts, table: str) -> Object:
         if each.name == table and visible(hub, caller, facts, each):
             return each
     raise UnknownTable(
-        "The table is unknown",
-        why="no data set of that name is open to you",
-        instead="one of those on the page Data",
+        "The table is unknown", why="no data set of that name is open to you", instead="one of those on the page Data"
     )

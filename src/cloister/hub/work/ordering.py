@@ -52,13 +52,7 @@ Doubt = Callable[[ReadyTable[Any], Any], CloisterError | None]
 """Why an order is hardly meant, by what to expect of it: on a page it is confirmed before it is carried out."""
 
 _PLAIN = "work/order.html"
-_LABELS = {
-    "table": N_("Data set"),
-    "spend": N_("Spend"),
-    "purpose": N_("Purpose"),
-    "project": N_("Project"),
-    "title": N_("Name"),
-}
+_LABELS = {"table": N_("Data set"), "spend": N_("Spend"), "purpose": N_("Purpose"), "project": N_("Project"), "title": N_("Name")}
 
 
 def asked(label: str, about: str = "", *, several: bool = False, **more: Any) -> Any:

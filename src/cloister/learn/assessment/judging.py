@@ -148,9 +148,7 @@ def measure_of(model: Any, measure: Measure | None) -> Measure:
         return "accuracy" if kind == "class" else "r2"
     if measure not in known:
         raise InvalidParameter(
-            f"measure={measure!r} is invalid",
-            why=f"for this model there are {', '.join(known)}",
-            instead=f"measure={known[0]!r}",
+            f"measure={measure!r} is invalid", why=f"for this model there are {', '.join(known)}", instead=f"measure={known[0]!r}"
         )
     if measure == "reliability" and not hasattr(model, "predict_proba"):
         raise InvalidParameter(

@@ -67,10 +67,7 @@ def class_moments(X: Floats, y: npt.NDArray[np.int64], classes: int, box: Box) -
     chosen = (y[:, None] == np.arange(classes)).astype(np.float64)
     sizes = chosen.sum(axis=0)
     return ClassMoments(
-        sizes=sizes,
-        counts=np.repeat(sizes[:, None], X.shape[1], axis=1),
-        sums=chosen.T @ centred,
-        squares=chosen.T @ centred**2,
+        sizes=sizes, counts=np.repeat(sizes[:, None], X.shape[1], axis=1), sums=chosen.T @ centred, squares=chosen.T @ centred**2
     )
 
 

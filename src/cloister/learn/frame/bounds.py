@@ -191,8 +191,6 @@ def classes_of(declared: Any) -> npt.NDArray[Any]:
     classes = np.array([0, 1]) if declared is None else np.asarray(list(declared))
     if classes.ndim != 1 or len(classes) < 2 or len(set(classes.tolist())) != len(classes):
         raise InvalidParameter(
-            f"classes={declared!r} is invalid",
-            why="a model tells at least two different classes apart",
-            instead="classes=[0, 1]",
+            f"classes={declared!r} is invalid", why="a model tells at least two different classes apart", instead="classes=[0, 1]"
         )
     return classes

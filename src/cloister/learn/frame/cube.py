@@ -80,9 +80,7 @@ class CubeNoise:
         """Whole numbers with noise; each row is a vector of its own, of another group of people."""
         if values.dtype.kind not in "iu" or values.ndim != 2 or values.shape[1] != self.dimension:
             raise InvalidParameter(
-                "The values are invalid",
-                why=f"noise is added to rows of {self.dimension} whole numbers",
-                instead="sums in steps",
+                "The values are invalid", why=f"noise is added to rows of {self.dimension} whole numbers", instead="sums in steps"
             )
         return np.asarray((values.astype(object) + self.sample(len(values), random=random).astype(object)).astype(np.float64))
 

@@ -113,15 +113,7 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.bounds_y_ = interval_of(self.bounds_y)
         frame = Frame.of(box, self.bounds_y_, intercept=self.fit_intercept)
         line, allowance = line_of_table(
-            session,
-            table,
-            encoder,
-            target,
-            spend,
-            frame,
-            intercept=self.fit_intercept,
-            alpha=self.alpha,
-            purpose=purpose,
+            session, table, encoder, target, spend, frame, intercept=self.fit_intercept, alpha=self.alpha, purpose=purpose
         )
         self._keep(line, "moments")
         self.low_, self.high_ = box.low, box.high

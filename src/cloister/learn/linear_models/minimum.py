@@ -65,14 +65,7 @@ def minimum(
 
 
 def _down(
-    weights: Floats,
-    rows: Floats,
-    classes: Integers,
-    loss: Loss,
-    ridge: Floats,
-    linear: Floats,
-    tolerance: float,
-    steps: int,
+    weights: Floats, rows: Floats, classes: Integers, loss: Loss, ridge: Floats, linear: Floats, tolerance: float, steps: int
 ) -> tuple[Floats, bool]:
     """After so many steps. Once the gradient is short, steps are worked out and not made."""
     scores, near = rows @ weights, False

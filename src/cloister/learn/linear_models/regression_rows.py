@@ -215,14 +215,7 @@ def line_of_rows(
         )
         if intercept
         else None,
-        cut=Cut.of(
-            histograms,
-            math.sqrt(lengths_variance),
-            longest=longest,
-            farthest=farthest,
-            radius=radius,
-            reach=reach,
-        ),
+        cut=Cut.of(histograms, math.sqrt(lengths_variance), longest=longest, farthest=farthest, radius=radius, reach=reach),
     )
     if not intercept:
         return frame.line(found_line.weights, found_line.noise, 0.0, 0.0, evidence)

@@ -16,14 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from cloister.errors import InvalidParameter, NotConvertible
-from cloister.privacy import (
-    Exact,
-    PrivacyLossDistribution,
-    exact_positive,
-    exact_probability,
-    mu_squared_of_gaussian,
-    text_of,
-)
+from cloister.privacy import Exact, PrivacyLossDistribution, exact_positive, exact_probability, mu_squared_of_gaussian, text_of
 from cloister.privacy.sampled import sampled_gaussian
 
 _CLOSE = Fraction(1_000_001, 1_000_000)

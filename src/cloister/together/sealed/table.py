@@ -81,12 +81,7 @@ class SealedSource(Source):
     engine: ClassVar[str] = "sealed"
 
     def __init__(
-        self,
-        batches: str | Path | Iterable[str | Path],
-        key_holder: KeyHolder | KeyHolderLine,
-        *,
-        purpose: str,
-        who: str,
+        self, batches: str | Path | Iterable[str | Path], key_holder: KeyHolder | KeyHolderLine, *, purpose: str, who: str
     ) -> None:
         paths = sorted(Path(batches).glob("*.masked")) if isinstance(batches, str | Path) else [Path(each) for each in batches]
         self.batches = [Batch(path) for path in paths]

@@ -39,7 +39,5 @@ def check_methods(names: Iterable[str] | None) -> None:
     unknown = sorted(set(names or ()) - offered().keys())
     if unknown:
         raise InvalidDeclaration(
-            "methods is invalid",
-            why=f"{unknown[0][:60]!r} is not a training method of this hub",
-            instead=", ".join(offered()),
+            "methods is invalid", why=f"{unknown[0][:60]!r} is not a training method of this hub", instead=", ".join(offered())
         )

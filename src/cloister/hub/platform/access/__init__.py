@@ -58,9 +58,7 @@ __all__ = [
     "unreadable_views",
 ]
 
-register_actions(
-    [Action(name="dataset.revoke", title="Revoke access", roles=frozenset({"owner"}), by="owner")],
-)
+register_actions([Action(name="dataset.revoke", title="Revoke access", roles=frozenset({"owner"}), by="owner")])
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:

@@ -11,15 +11,7 @@ from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.description import Limit
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import requests
-from cloister.hub.platform.access.api_models import (
-    AccessGiven,
-    AccessWish,
-    Items,
-    NewGrant,
-    Refusing,
-    Saying,
-    paged,
-)
+from cloister.hub.platform.access.api_models import AccessGiven, AccessWish, Items, NewGrant, Refusing, Saying, paged
 from cloister.hub.platform.access.granting import grant, grants_on, own_data_set, revoke_in
 from cloister.hub.platform.access.names import names_in, person_called
 from cloister.hub.platform.access.parts import SEEN

@@ -25,14 +25,7 @@ from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.algorithms import checked_name
-from cloister.hub.platform.access.granting import (
-    confirm_in,
-    grant_in,
-    newcomers,
-    own_data_set,
-    revoke_in,
-    seen_data_set,
-)
+from cloister.hub.platform.access.granting import confirm_in, grant_in, newcomers, own_data_set, revoke_in, seen_data_set
 from cloister.hub.platform.access.requests import spoken
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing

@@ -22,12 +22,7 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person
 from cloister.hub.records.people import folded, person_of_address
 
-_LASTS = {
-    "first": timedelta(days=7),
-    "invitation": timedelta(days=14),
-    "password": timedelta(days=1),
-    "login": timedelta(days=1),
-}
+_LASTS = {"first": timedelta(days=7), "invitation": timedelta(days=14), "password": timedelta(days=1), "login": timedelta(days=1)}
 
 
 _MADE_BY = {"invitation": "people.invite", "password": "people.block"}

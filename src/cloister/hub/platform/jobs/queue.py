@@ -185,12 +185,7 @@ def end(hub: Hub, db: Session, claimed: Claim, result: Mapping[str, Any]) -> Non
 
 
 def finish(
-    hub: Hub,
-    claimed: Claim,
-    state: str,
-    *,
-    result: Mapping[str, Any] | None = None,
-    problem: Problem | None = None,
+    hub: Hub, claimed: Claim, state: str, *, result: Mapping[str, Any] | None = None, problem: Problem | None = None
 ) -> bool:
     """Write down how a job ended; False where it was this worker's no more."""
     with hub.database.begin() as db:

@@ -279,9 +279,7 @@ class Releasing(Anonymizing):
             )
         if not self.name or not self.title:
             raise InvalidParameter(
-                "The release is invalid",
-                why="the data set that it becomes has no name or no title",
-                instead="patients_public",
+                "The release is invalid", why="the data set that it becomes has no name or no title", instead="patients_public"
             )
 
 

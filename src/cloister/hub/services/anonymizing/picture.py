@@ -152,11 +152,7 @@ _LEADS = 13.0
 """From this distance on a line leads from a name to its point."""
 _ANGLES = tuple(pi * each / 8 for each in (-1, 1, -3, 3, 7, 5, -5, -7, 0, 8, -4, 4, -2, 2, 6, -6))
 """Around a point, in the order in which places as good as each other are taken."""
-_WIDTHS = {
-    **dict.fromkeys(" ,.:;'|", 0.45),
-    **dict.fromkeys("mwMW%", 1.0),
-    **dict.fromkeys("ABCDEFGHKLNOPQRSTUVXYZ=+<>", 0.85),
-}
+_WIDTHS = {**dict.fromkeys(" ,.:;'|", 0.45), **dict.fromkeys("mwMW%", 1.0), **dict.fromkeys("ABCDEFGHKLNOPQRSTUVXYZ=+<>", 0.85)}
 
 Point: TypeAlias = tuple[float, float]
 Segment: TypeAlias = tuple[Point, Point]

@@ -35,16 +35,9 @@ SPREAD = {
     "kl": N_("in information, and t may exceed 1 (Kullback–Leibler)"),
 }
 """How t measures."""
-LIKENED = {
-    "basic": N_("no value gains more than β"),
-    "enhanced": N_("nor becomes certain where it is common (enhanced)"),
-}
+LIKENED = {"basic": N_("no value gains more than β"), "enhanced": N_("nor becomes certain where it is common (enhanced)")}
 """How β is meant."""
-ABSENT = {
-    "value": N_("a value of its own"),
-    "suppress": N_("leave its row out"),
-    "refuse": N_("refuse the table"),
-}
+ABSENT = {"value": N_("a value of its own"), "suppress": N_("leave its row out"), "refuse": N_("refuse the table")}
 ATTACKERS = {
     "linkage": N_("who is it? (linkage)"),
     "homogeneity": N_("all who look alike are alike (homogeneity)"),
@@ -354,11 +347,7 @@ _RISK = (
     N_("I have read this page and approve the release of the table with the digest above."),
 )
 SENTENCES = (*_CERTIFICATE, *_ATTACKS, *_MODELS, *_REPORT, *_RISK)
-NESTED = (
-    N_("{first} and {last}"),
-    N_("{column} of {rows} rows is disclosed all the same"),
-    N_("{first}; {rest}"),
-)
+NESTED = (N_("{first} and {last}"), N_("{column} of {rows} rows is disclosed all the same"), N_("{first}; {rest}"))
 """Texts that stand only within others."""
 STEPS = (
     *(NC_("steps", "day"), NC_("steps", "month"), NC_("steps", "quarter"), NC_("steps", "half"), NC_("steps", "year")),

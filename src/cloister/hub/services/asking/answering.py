@@ -125,8 +125,7 @@ def _way(
                 if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
                     asked = wish
                     _, spend = steadily(
-                        partial(decided, hub, partial(may, asked)),
-                        lambda found: spend_for(found.session, asked, buy=True),
+                        partial(decided, hub, partial(may, asked)), lambda found: spend_for(found.session, asked, buy=True)
                     )
                     wish = replace(wish, within=None, pilot="", spend=spend or "")
                 found, releases = steadily(partial(decided, hub, partial(may, wish)), answer)

@@ -161,9 +161,7 @@ def _unknown(
         state = select(DataSet.state).where(DataSet.id == each.id)
         if each.name in seen and each.owner == caller.id and db.scalar(state) == "closed":
             return UnknownTable(
-                error.what,
-                why="the data set is closed to queries",
-                instead=f"open it again: /datasets/{each.name}/manage",
+                error.what, why="the data set is closed to queries", instead=f"open it again: /datasets/{each.name}/manage"
             )
         denied = None if each.name in seen else _for_now(hub, caller, facts, each)
         if denied is not None:

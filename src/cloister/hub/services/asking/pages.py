@@ -382,14 +382,7 @@ def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: Cloi
 
 
 def _page(
-    request: Request,
-    hub: Hub,
-    caller: Caller,
-    values: dict[str, str],
-    *,
-    about: str = "",
-    begins: bool = False,
-    **more: Any,
+    request: Request, hub: Hub, caller: Caller, values: dict[str, str], *, about: str = "", begins: bool = False, **more: Any
 ) -> Response:
     with hub.database.reading() as db:
         runnable = algorithms_to_ask_under(hub, db, caller)

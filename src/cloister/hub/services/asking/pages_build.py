@@ -107,13 +107,7 @@ def open_tables(hub: Hub, caller: Caller) -> list[Offer]:
 
 
 def _page(
-    request: Request,
-    hub: Hub,
-    caller: Caller,
-    known: list[Offer],
-    draft: Draft | None,
-    values: dict[str, str],
-    **more: Any,
+    request: Request, hub: Hub, caller: Caller, known: list[Offer], draft: Draft | None, values: dict[str, str], **more: Any
 ) -> Response:
     offer = None if draft is None else next((each for each in known if each.which.name == draft.table), None)
     with hub.database.reading() as db:

@@ -124,12 +124,7 @@ def _lines(hub: Hub, db: Db, caller: Caller) -> Iterator[Line]:
             except CloisterError:  # its rows cannot be reached now
                 continue
             yield Line(
-                algorithm=row.name,
-                title=row.title,
-                data_set=which.name,
-                way=guest.way,
-                needed=needed_by(guest),
-                state=now.state,
+                algorithm=row.name, title=row.title, data_set=which.name, way=guest.way, needed=needed_by(guest), state=now.state
             )
 
 

@@ -73,9 +73,7 @@ class JourneyOrder:
         for text, most in ((self.cells, _MOST_CELLS), (self.zones, _MOST_ZONES)):
             if not (text.isascii() and text.isdigit() and len(text) <= 2 and 1 <= int(text) <= most):
                 raise InvalidParameter(
-                    "The grid is invalid",
-                    why="up to 32 cells and 16 zones lie along a side",
-                    instead="12 cells, 4 zones",
+                    "The grid is invalid", why="up to 32 cells and 16 zones lie along a side", instead="12 cells, 4 zones"
                 )
         if self.fastest:
             pace_of(self.fastest)

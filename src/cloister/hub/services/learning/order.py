@@ -64,9 +64,7 @@ class Training:
         by_algorithm = bool(self.algorithm) and not self.method
         if self.method not in offered() and not by_algorithm:
             raise InvalidParameter(
-                f"The method {self.method[:60]!r} is invalid",
-                why="the hub knows none of that name",
-                instead=", ".join(offered()),
+                f"The method {self.method[:60]!r} is invalid", why="the hub knows none of that name", instead=", ".join(offered())
             )
         if not self.features or len(set(self.features)) != len(self.features) or len(self.features) > _MOST:
             raise InvalidParameter(

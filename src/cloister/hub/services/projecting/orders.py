@@ -98,9 +98,7 @@ class Attack:
         most = len(listed(self.columns))
         if not found or not all(1 <= whole(each) <= most for each in found):
             raise InvalidParameter(
-                "The dimensions are invalid",
-                why=f"they are whole numbers from 1 to the {most} columns",
-                instead="1, 2",
+                "The dimensions are invalid", why=f"they are whole numbers from 1 to the {most} columns", instead="1, 2"
             )
         return tuple(int(each) for each in found)
 

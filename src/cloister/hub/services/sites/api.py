@@ -162,10 +162,5 @@ def _shown(each: Standing) -> JointOut:
         for site, key in each.fingerprints.items()
     ]
     return JointOut(
-        name=each.name,
-        roster=each.number,
-        sites=sites,
-        collude=each.collude,
-        dropouts=each.dropouts,
-        surplus=each.surplus,
+        name=each.name, roster=each.number, sites=sites, collude=each.collude, dropouts=each.dropouts, surplus=each.surplus
     )

@@ -164,13 +164,7 @@ def whole_typed(form: Form, name: str, *, signed: bool = False) -> int:
 
 
 def _act(
-    request: Request,
-    hub: Hub,
-    caller: Caller,
-    number: str,
-    said: str,
-    act: Callable[[Db], object],
-    form: Form | None = None,
+    request: Request, hub: Hub, caller: Caller, number: str, said: str, act: Callable[[Db], object], form: Form | None = None
 ) -> Response:
     try:
         with hub.database.begin() as db:
