@@ -36,7 +36,7 @@ def survey(*questions: Any, **given: Any) -> Survey:
         (lambda: Choice("pet", "Which?", "cat"), "not a list"),
         (lambda: Choice("pet", "Which?", ["cat", 3]), "texts of 1 to 200"),  # type: ignore[list-item]
         (lambda: Choice("pet", "Which?", ["cat", "no answer"]), "no answer"),
-        (lambda: Choice("pet", "Which?", [str(number) for number in range(1_000_000)]), "more than 4096"),
+        (lambda: Choice("pet", "Which?", [str(number) for number in range(1_000_000)]), "more than 4,096"),
         (lambda: Scale("often", "How often?", ["never"]), "fewer than 2"),
         (lambda: Several("used", "Which?", ["a", "b"], most=3), "most="),
         (lambda: Number("hours", "How many?", low=3, high=3), "low is not below high"),
@@ -45,7 +45,7 @@ def survey(*questions: Any, **given: Any) -> Survey:
         (lambda: Place("home", "Where?", south=48, west=8, north=47, east=9, rows=2, columns=2), "box of degrees"),
         (lambda: Place("home", "Where?", south=-(10**400), west=8, north=48, east=9, rows=2, columns=2), "box of degrees"),
         (lambda: Place("home", "Where?", south=47, west=8, north=math.nan, east=9, rows=2, columns=2), "not numbers"),
-        (lambda: Place("home", "Where?", south=47, west=8, north=48, east=9, rows=99, columns=99), "more than 4096"),
+        (lambda: Place("home", "Where?", south=47, west=8, north=48, east=9, rows=99, columns=99), "more than 4,096"),
         (lambda: Word("town", "Which?", length=1), "length="),
         (lambda: Survey("Exam!", "Exams", [YesNo("a", "A?")], levels=LEVELS), "its id"),
         (lambda: Survey("exam", "", [YesNo("a", "A?")], levels=LEVELS), "title"),

@@ -102,6 +102,8 @@ def test_the_page_goes_by_the_readers_clock(play: Play) -> None:
     play.house.awake(play.ada)
     play.ada.client.cookies.set(ZONE_COOKIE, "Asia/Shanghai")
     page = play.ada.client.get(f"/streams/{number}").text
+    [count, *_] = play.counts(number)
+    assert f'<td class="n">{count[0]:,}</td>' in page, "a count is whole"
     assert f"Step 1, to {since + timedelta(hours=9):%-d %b %Y, %H:%M}<" in page
     assert f">{since + timedelta(hours=10):%-d %b %Y, %H:%M}</time>" in page
 
