@@ -67,7 +67,7 @@ VALUES = frozenset(
         smallest sources space spend squared star steps strange success suppressed suppressed_rows t table tables target text
         text_functions there this through times total training tree twentieth unique units unknown value values was where who
         whole whose widest widths window within words written wrong zcdp
-        at hourly kept most_streams until wait
+        at hourly kept most_range most_streams no_answer until wait
         most_points projections shares components listed longest_separator most_nodes problem twice
         """,
     )
