@@ -154,7 +154,9 @@ def test_more_is_asked_for_and_granted_narrower(house: House, owner: Visitor, bo
     page = owner.client.get(path).text
     assert "a follow-up &lt;b&gt;study&lt;/b&gt;" in page
     assert "One request waits for you" in owner.client.get("/").text
-    number = owner.client.get("/api/v1/budget-requests?to_decide=true", headers=owner.csrf()).json()["items"][0]["id"]
+    [asked] = owner.client.get("/api/v1/budget-requests?to_decide=true", headers=owner.csrf()).json()["items"]
+    assert (asked["who"], asked["reason"]) == ("Bob", "a follow-up <b>study</b>")
+    number = asked["id"]
     assert post(bob, f"{path}/requests/{number}/decide", path, decision="grant").status_code == 403
     assert post(owner, f"{path}/requests/{number}/decide", path, decision="refuse").status_code == 422, "a no has a reason"
     granted = post(owner, f"{path}/requests/{number}/decide", path, decision="grant", amount="0.3", message="not so much")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.description import READABLE, Limit, Taken, Told, example, read_of
@@ -25,6 +26,7 @@ from cloister.hub.platform.budgets.reading import (
     shares_of,
 )
 from cloister.hub.records.access import BudgetRequest
+from cloister.hub.records.people import names_of
 from cloister.hub.web.routing import Number, Routes
 from cloister.privacy import zero_of
 
@@ -72,21 +74,25 @@ def add(routes: Routes) -> None:
     def ask(hub: HubDep, caller: PersonDep, population: _Name, body: ShareWish) -> Asked:
         number = acts.ask_more(hub, caller, population, amount=body.amount, reason=body.reason, project=body.project)
         with hub.database.reading() as db:
-            return _asked(db.get_one(BudgetRequest, number))
+            return _asked(db, db.get_one(BudgetRequest, number))
 
     @routes.get("/budget-requests", "budget.ask", "List budget requests", "Your requests, or those that wait for your decision")
     def requests(hub: HubDep, caller: PersonDep, to_decide: bool = False) -> Requests:
         with hub.database.reading() as db:
             rows = acts.open_requests(db, caller) if to_decide else acts.mine(db, caller)
-            return Requests(items=[_asked(row) for row in rows], next=None)
+            return Requests(items=[_asked(db, row) for row in rows], next=None)
 
     @routes.post("/budget-requests/{number}/decide", "dataset.budget", "Decide a budget request", "The decided request")
     def decide(hub: HubDep, caller: PersonDep, number: Number, body: ShareDecision) -> Asked:
-        return _asked(acts.decide_request(hub, caller, number, yes=body.grant, amount=body.amount, message=body.message))
+        row = acts.decide_request(hub, caller, number, yes=body.grant, amount=body.amount, message=body.message)
+        with hub.database.reading() as db:
+            return _asked(db, row)
 
     @routes.post("/budget-requests/{number}/withdraw", "budget.ask", "Withdraw your budget request", "The withdrawn request")
     def withdraw(hub: HubDep, caller: PersonDep, number: Number) -> Asked:
-        return _asked(acts.withdraw_request(hub, caller, number))
+        row = acts.withdraw_request(hub, caller, number)
+        with hub.database.reading() as db:
+            return _asked(db, row)
 
 
 def _balance(hub: HubDep, caller: PersonDep, population: str) -> BalanceOut:
@@ -110,8 +116,9 @@ def _frozen(balance: BalanceOut) -> BalanceOut:
     return balance.model_copy(update={"mine": mine, "shares": [spent(each) for each in balance.shares]})
 
 
-def _asked(row: BudgetRequest) -> Asked:
-    return Asked.model_validate(row, from_attributes=True)
+def _asked(db: Session, row: BudgetRequest) -> Asked:
+    told = {name: getattr(row, name) for name in Asked.model_fields if name != "who"}
+    return Asked.model_validate({"who": names_of(db, [row.person]).get(row.person, ""), **told})
 
 
 Exact = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[0-9eE.+/-]+$", description="An exact number: 0.1, 1/3.")]
@@ -161,6 +168,7 @@ class Asked(BaseModel):
     """A request for a share."""
 
     id: str
+    who: Annotated[str, Field(description="The name of the person who asks.")]
     population: str
     wanted: str
     reason: str
