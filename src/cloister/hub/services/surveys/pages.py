@@ -239,7 +239,7 @@ def _file(request: Request, hub: Hub, caller: Caller, number: str, form: str) ->
     found = results_file(hub, caller, number, form)
     if isinstance(found, Response):
         return found
-    said = request_gettext(request)("Words are still being looked for. The file is ready once they stand on this page.")
+    said = request_gettext(request)("Not all words are found yet. The file is ready once they stand on this page.")
     return go(request, f"/surveys/{number}", said)
 
 
