@@ -17,7 +17,6 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from http.client import HTTPException
@@ -203,13 +202,16 @@ def late(others: list[Place]) -> float:
 def flooded(flooding: Place, others: list[Place], path: str, order: Any) -> float:
     """The same while one person orders on many connections."""
     ends = threading.Event()
-    came: Counter[int] = Counter()
-    clients = [Client(flooding) for _ in range(FLOOD)]
+    came: Counter[int | str] = Counter()
+    clients, silent = [Client(flooding) for _ in range(FLOOD)], order is FLOODS[SILENT][1]
 
     def flood(client: Client) -> None:
-        with suppress(OSError, HTTPException):  # hung up
+        try:
             while not ends.is_set():
                 came[client.post(order(), path)] += 1
+        except (OSError, HTTPException) as error:
+            if not (silent and ends.is_set()):  # hung up
+                came[str(error)] += 1
 
     threads = [threading.Thread(target=flood, args=(each,)) for each in clients]
     for each in threads:
@@ -220,11 +222,11 @@ def flooded(flooding: Place, others: list[Place], path: str, order: Any) -> floa
     finally:
         ends.set()
         for client, each in zip(clients, threads, strict=True):
-            if order is FLOODS[SILENT][1]:
+            if silent:
                 client.hang_up()  # the sites would be waited for
             each.join()
-        wrong = [status for status in came if status >= 500 or status in (401, 403, 404)]
-        if wrong or not (came or order is FLOODS[SILENT][1]):  # beyond what one person may keep here, orders are refused
+        wrong = [each for each in came if isinstance(each, str) or each >= 500 or each in (401, 403, 404)]
+        if wrong or bool(came) is silent:  # beyond what one person may keep here, orders are refused; the silent answer nobody
             raise RuntimeError(f"{path} answered {dict(came)}")
 
 
