@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,10 @@ from cloister.compress import (
 )
 from cloister.compress.drawing import normal
 from cloister.compress.projections import NoSecret
+from cloister.compress.scatter import positive
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
+from cloister.privacy import PureDP
 
 Floats = npt.NDArray[np.float64]
 
@@ -272,6 +275,23 @@ def test_equal_columns_need_a_regulariser(made: Any, seed: int) -> None:
     with pytest.raises(InvalidParameter, match="singular"):
         made.fit(np.column_stack([X[few], X[few, 1]]), use[few], [0, 1, 1, 0])
     assert np.isfinite(made.fit(X * [1e-6, 1, 1e6, 1], use, secret).components_).all()
+
+
+@pytest.mark.parametrize("made", [LDA(), DCA(), RUCA(), MDR(), DUCA(), PCA(1)], ids=repr)
+@pytest.mark.parametrize("noise", [0, 1, 30, 1e3, 1e6, -1e6])
+def test_scatters_that_noise_spoiled_are_solved_all_the_same(made: Any, noise: float) -> None:
+    """They were paid for. Noise may leave more between the classes than in all, or no variance at all."""
+    X, use, secret = classes()
+    exact = Scatter.of_rows(X, use, secret)
+    assert exact.utility is not None
+    assert exact.private is not None
+    for seed in range(20):
+        e = drawn(5, 5, seed + 1) * noise - (noise < 0) * 1e7 * np.eye(5)
+        more = drawn(5, 2, seed + 1) * abs(noise) ** 0.5
+        between = {"utility": exact.utility + more @ more.T, "private": exact.private + more[:, :1] @ more[:, :1].T}
+        spoiled = replace(exact, total=positive(exact.total + e + e.T), cost=PureDP(1), **between)
+        found = made.fit_scatter(spoiled)
+        np.testing.assert_allclose(np.linalg.norm(found.components_, axis=1), 1)
 
 
 def test_without_a_secret_none_is_hidden_and_that_is_said() -> None:

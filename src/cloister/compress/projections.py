@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloister.compress.drawing import normal, random_of
-from cloister.compress.scatter import Floats, Scatter
+from cloister.compress.scatter import Floats, Scatter, positive
 from cloister.errors import InvalidParameter
 
 _RHO, _RHO_PRIME = 0.02, 0.1
@@ -191,7 +191,7 @@ class LDA(Projection):
 
     def _problem(self, scatter: Scatter) -> _Problem:
         assert scatter.utility is not None
-        return scatter.utility, scatter.total - scatter.utility, 0.0, _rho(self.rho, scatter)
+        return scatter.utility, _within(scatter), 0.0, _rho(self.rho, scatter)
 
 
 class DCA(Projection):
@@ -302,8 +302,14 @@ def _singular(matrix: Floats) -> bool:
 def _rho(given: float | None, scatter: Scatter) -> float:
     if given is not None:
         return _number("rho", given, least=0.0)
+    spread, total = (float(np.linalg.eigvalsh(each)[-1]) if len(each) else 1.0 for each in (_within(scatter), scatter.total))
+    return _RHO * (spread if scatter.cost is None else max(spread, 1e-3 * max(total, 1.0)))  # which noise may leave nothing of
+
+
+def _within(scatter: Scatter) -> Floats:
+    """S_W. Noise may leave more between the classes than in all: along that direction none is left within."""
     within = scatter.total - (0.0 if scatter.utility is None else scatter.utility)
-    return _RHO * float(np.linalg.eigvalsh(within)[-1]) if len(within) else 1.0
+    return within if scatter.cost is None else positive(within)
 
 
 def _ridges(rho_prime: float | None, rho: float | None, scatter: Scatter) -> tuple[float, float]:

@@ -114,7 +114,7 @@ class Scatter:
         told = whole.provenance
         return cls(
             mean=mean,
-            total=_positive(number * _covariances(whole, len(columns), high - low)),
+            total=positive(number * _covariances(whole, len(columns), high - low)),
             utility=between[0] if utility is not None else None,
             private=between[-1] if private is not None else None,
             classes=len(counts[0]) if utility is not None else 0,
@@ -198,7 +198,7 @@ def _values(release: Release) -> list[list[Any]]:
     return list(release.to_pydict().values())
 
 
-def _positive(matrix: Floats) -> Floats:
+def positive(matrix: Floats) -> Floats:
     """The nearest one without negative variance, which noise may leave."""
     roots, axes = np.linalg.eigh(matrix)
     return np.asarray((axes * np.maximum(roots, 0.0)) @ axes.T)

@@ -159,6 +159,7 @@ def test_from_what_it_tells_to_a_result_at_each_site(play: Play, monkeypatch: py
     before = told.json()
     assert before["guarantee"] == "not differentially private"
     assert "1 discriminant components of 3 columns, exact" in before["tells"]
+    assert play.post(path="/price", method="LDA").json() == before, "the same directions, by the same circuit"
     assert (before["owners"], before["holder"], before["populations"]) == ("north, south, west", "keys", "patients")
     assert before["megabytes"] > 1
     stages = list[str]()

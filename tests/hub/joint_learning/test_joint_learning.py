@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cloister as cl
-from cloister.compress import DCA, Scatter
+from cloister.compress import DCA, LDA, Scatter
 from cloister.hub.generation import bump
 from cloister.hub.platform.accounts import make_token
 from cloister.hub.platform.jobs import Workers, workers
@@ -212,7 +212,8 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"columns": ["age", "age"]}, "2 to 50 different columns"),
     ({"columns": ["age", "ill"], "label": "", "method": "PCA"}, "with declared bounds"),
     ({"method": "PCA"}, "PCA has no label"),
-    ({"method": "LDA"}, "PCA has no label"),
+    ({"method": "LDA", "label": ""}, "PCA has no label"),
+    ({"method": "LDA", "components": "2"}, "one for each class less one: 1"),
     ({"label": "size", "columns": ["age", "pay"]}, "a label has declared values"),
     ({"components": "3"}, "fewer than the 3 columns"),
     ({"components": "0"}, "fewer than the 3 columns"),
@@ -230,6 +231,22 @@ def test_what_is_refused_charges_nothing(play: Play) -> None:
         assert answer.status_code == 422, (changed, answer.text)
         assert words in answer.text, (changed, answer.text)
     assert set(play.spent().values()) == {"ε = 0"}
+
+
+def test_fishers_discriminants_are_found_at_any_price(play: Play) -> None:
+    """Noise may leave more between the classes than in all: an order that is charged is answered all the same."""
+    for name, owner in play.owners.items():
+        grant(name, play.analyst, owner)
+    for spend, method in (("200", "LDA"), *((f"0.00{each}", method) for each in range(1, 7) for method in ("LDA", "DCA"))):
+        assert play.post(play.analyst, method=method, spend=spend).status_code == 202
+        assert Workers(play.house.hub, 0).run_one()
+    with play.house.hub.database.reading() as db:
+        assert {each.state for each in db.query(Job)} == {"done"}, [each.problem for each in db.query(Job)]
+        found = [json.loads(each.body) for each in db.query(StoredRelease).filter_by(kind="joint")]
+    [sure] = (each["components"][0] for each in found if each["guarantee"] == "ε = 200")
+    both = {name: [*rows_of(0)[name], *rows_of(1)[name]] for name in rows_of(0)}
+    scaled = np.column_stack([np.array(both[name]) / 50 - 1 for name in ORDER["columns"]])
+    assert abs(np.dot(sure, LDA(1).fit_scatter(Scatter.of_rows(scaled, both["ill"])).components_[0])) > 0.99
 
 
 def test_many_owners_are_counted_and_sites_are_parties() -> None:

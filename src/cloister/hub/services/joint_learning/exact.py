@@ -1,5 +1,7 @@
 """Exact components of rows at sites, with a key holder: work of the frame that leaves by the marked door.
 
+LDA's directions are those of DCA with the same ρ, scaled (`together/circuits/moments.py`): one circuit serves both.
+
 The hub has no row: each site encrypts its sums, the key holder garbles, the hub evaluates (`cloister.together.exact`). The owner
 of the data set orders it, nobody else; each site's own owner says yes to the very plan, in their own process; who forbids
 anonymised tables, which leave by this door too, forbids it. The NotPrivate event is in the hub's ledger, and in each site's own,
@@ -261,7 +263,7 @@ def before(_: Hub, found: Any) -> dict[str, Any]:
     """Before it is ordered: what the output tells, to whom, who must say yes, how long it takes and how much is sent."""
     circuit, holder = found.circuit, found.line
     return {
-        "tells": _TELLS[found.order.method],
+        "tells": _TELLS["DCA" if found.order.label else "PCA"],
         "components": str(found.components),
         "columns": str(len(found.order.columns)),
         "owners": ", ".join(parties(found.table)),

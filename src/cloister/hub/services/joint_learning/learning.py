@@ -73,6 +73,7 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
                 )
             bounds_of(table, order.columns)
             check_labels(table, order.columns, order.labels)
+            _check_directions(table, order)
             questions, shares = scatter_questions(order.table, order.columns, order.label or None, None)
             return session.explain(questions, order.spend, shares=shares).cost
 
@@ -84,7 +85,7 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
         from cloister.together.following import followed
 
         order, names = found.order, parties(found.table)
-        made = compress.DCA() if order.method == "DCA" else compress.PCA()
+        made = {"PCA": compress.PCA, "DCA": compress.DCA, "LDA": compress.LDA}[order.method]()
         with followed(_following(names, session.tell)):
             scatter = compress.Scatter.measure(
                 session(),
@@ -101,6 +102,20 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
         told |= {"parts": len(names), "guarantee": str(scatter.cost), "how": HOW}
         details = {"table": order.table, "method": order.method, "columns": list(order.columns), "parts": list(found.which.parts)}
         return Product(body=json.dumps(told, ensure_ascii=False).encode(), cost=cost, details=details)
+
+
+def _check_directions(table: PrivateTable, order: JointLearning) -> None:
+    """Refuse more of Fisher's discriminants than classes have between them, before they are paid for."""
+    if order.method != "LDA":
+        return
+    label = table.columns[order.label]
+    most = int(label.high_code - label.low_code)
+    if int(order.components) > most:
+        raise InvalidParameter(
+            "The components are invalid",
+            why=f"LDA has at most one for each class less one: {most}",
+            instead=f"{most}, or DCA",
+        )
 
 
 def parties(table: PrivateTable) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ ACTION = "joint.run"
 METHODS = {
     "PCA": N_("Principal components: what varies most"),
     "DCA": N_("Discriminant components: what tells the classes of a label apart"),
+    "LDA": N_("Fisher's discriminants: the same, at most as many as classes less one"),
 }
 _MOST = 50
 
@@ -56,9 +57,9 @@ class JointLearning:
 
 def check_method(method: str, label: str) -> None:
     """Refuse another method, and a label that does not go with it."""
-    if method not in METHODS or (method == "DCA") != bool(label):
+    if method not in METHODS or (method == "PCA") == bool(label):
         raise InvalidParameter(
-            "The method is invalid", why="PCA has no label, and DCA has one", instead="PCA; or DCA, and a label"
+            "The method is invalid", why="PCA has no label, and DCA and LDA have one", instead="PCA; or DCA, and a label"
         )
 
 
