@@ -266,7 +266,12 @@ def test_more_numbers_and_less_budget_mean_more_noise() -> None:
     one, two = (method_of(guest_of("return 0", output=cl.Vector([(0, 100)] * n))) for n in (1, 2))
     assert two.margins(PureDP(20))["0"] == pytest.approx(2 * one.margins(PureDP(20))["0"], rel=1e-3)
     assert one.margins(PureDP(10))["0"] == pytest.approx(2 * one.margins(PureDP(20))["0"], rel=1e-3)
-    gaussian = [method.margins(ApproxDP(20, "1e-6"))["0"] for method in (one, two)]
+    with_delta = ApproxDP(20, "1e-6")
+    assert [each.margins(with_delta) for each in (one, two)] == [each.margins(PureDP(20)) for each in (one, two)], (
+        "Laplace's less"
+    )
+    many = (method_of(guest_of("return 0", output=cl.Vector([(0, 100)] * n))) for n in (100, 200))
+    gaussian = [each.margins(with_delta)["0"] for each in many]
     assert gaussian[1] == pytest.approx(2**0.5 * gaussian[0], rel=1e-3)
     assert one.margins(cl.ZCDP("0.1"))["0"] > 0
 

@@ -128,11 +128,17 @@ class Blocks(NearRows):
         return spend
 
     def allowance(self, spend: Guarantee) -> Allowance:
-        """What its noise may spend: a δ buys Gaussian noise of a mean, and larger parts for the choices of many quantiles."""
-        if self.statistic == "mean" or not isinstance(spend, ApproxDP) or not spend.delta:
+        """What its noise may spend. Where there is a δ: Gaussian or Laplace noise, whichever moves a mean less, or the larger
+        parts for the choices of many quantiles."""
+        if not isinstance(spend, ApproxDP) or not spend.delta:
             return Allowance(spend)
-        most: Currency = max(("rho", "epsilon"), key=lambda kind: self._part(Allowance(spend, currency=kind).rest("")).epsilon)
-        return Allowance(spend, currency=most)
+
+        def worse(kind: Currency | None) -> float:
+            share = Allowance(spend, currency=kind).rest("")
+            return _far(share, *self._reach(), 0.95) if self.statistic == "mean" else -float(self._part(share).epsilon)
+
+        kinds: tuple[Currency, ...] = ("rho", "epsilon")
+        return Allowance(spend, currency=min(kinds, key=worse))
 
     def _part(self, share: Share) -> Share:
         """Of one of the quantiles."""
