@@ -75,7 +75,7 @@ class TradeOff:
     """The accuracy of guessing."""
     secret_guess: float
     strangers_guess: float | None
-    """That of linking two rows of a stranger by chance; None where strangers are not linked."""
+    """That of linking two rows of a stranger, or of a stranger's secret; None where nothing of strangers is guessed."""
     mean_row: float
     """How far rows are from their mean: nothing is learned by whoever is no nearer."""
     mark: str = MARK
@@ -198,12 +198,15 @@ def trade_off(
             seen = [_judged(one, rows, use, secret, cut, random_state) for cut in cuts]
             far = [_strangers(one, rows, use, secret, cut, random_state, linking=by_identity) for cut in apart]
             points.append(_point(name, count, seen, far))
-    chance = [1 / len(np.unique(secret[others])) for _, others in apart]
+    hidden = [
+        secret[others] if by_identity else secret[others][np.isin(secret[others], secret[known])] for known, others in apart
+    ]
+    chance = [1 / len(np.unique(each)) for each in hidden if len(each)]
     return TradeOff(
         points=tuple(points),
         utility_guess=_guessing(use, cuts),
         secret_guess=_guessing(secret, cuts),
-        strangers_guess=float(np.mean(chance)) if by_identity else None,
+        strangers_guess=float(np.mean(chance)) if chance else None,
         mean_row=float(np.mean([distance(rows[known].mean(axis=0), rows[others]) for known, others in cuts])),
     )
 
