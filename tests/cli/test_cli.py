@@ -15,6 +15,8 @@ import pytest
 
 from cloister.cli import main
 from cloister.installed import edition
+from cloister.ledger import Ledger
+from cloister.privacy import PureDP
 
 TABLES = """
 [tables.people]
@@ -306,6 +308,17 @@ def test_a_ledger_put_back_from_a_backup_is_frozen_until_its_losses_are_entered(
     cloister("ledger", "restore", "budget.db", "--loss", "people=0.4", *why, at=folder, code=1)
     assert "ε = 0.4 left" in cloister("ledger", "restore", "budget.db", "--loss", "people=0.6", *why, at=folder).stdout
     assert "none changed" in cloister("ledger", "verify", "budget.db", at=folder).stdout
+
+
+def test_what_nothing_bounds_has_no_cost_and_no_rest(folder: Path) -> None:
+    with Ledger(str(folder / "budget.db")) as ledger:
+        ledger.open("people", PureDP(1), who="ada")
+        ledger.note_not_private("people", who="ada", what="an anonymised table")
+    [charge] = json.loads(cloister("ledger", "show", "budget.db", "people", "--json", at=folder).stdout)
+    assert charge["cost"] == "not private"
+    assert "spent unbounded of ε = 1; unbounded is left" in cloister("ledger", "show", "budget.db", "people", at=folder).stdout
+    [row] = json.loads(cloister("ledger", "show", "budget.db", "--json", at=folder).stdout)
+    assert (row["spent"], row["remaining"]) == ("unbounded", "unbounded")
 
 
 def test_a_ledger_that_is_not_there_is_not_made(folder: Path) -> None:

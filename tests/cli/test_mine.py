@@ -94,10 +94,11 @@ def test_the_comparison_and_its_picture(long: Path, tmp_path: Path) -> None:
 
 def test_top_charges_a_ledger(long: Path, tmp_path: Path) -> None:
     universe, ledger = tmp_path / "items.txt", tmp_path / "budget.db"
-    universe.write_text("beer\ncrisps\njam\ntea\n")
+    universe.write_text("\ufeffbeer\ncrisps\njam\ntea\n", encoding="utf-8")  # as a spreadsheet writes it
     words = ["top", long, "--items", universe, "--max-items", 3, "--count", 2, "--epsilon", "0.5", "--ledger", ledger, *NAMED]
     found = json.loads(run(*words, "--json").output)
     assert (len(found["itemsets"]), found["guarantee"]) == (2, "ε = 0.5")
+    assert "\ufeff" not in json.dumps(found, ensure_ascii=False)
     assert found["margin"] > 0
     assert "ε = 0.5" in CliRunner().invoke(cli, ["ledger", "show", str(ledger)]).output
     refused(*words)

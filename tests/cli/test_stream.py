@@ -50,6 +50,21 @@ def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloister.cli.stream._GRACE", 0)
 
 
+def test_the_persons_of_a_declared_population_have_one_budget(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(LINES)
+    told = {"population": "town", "columns": {"room": {"kind": "category", "values": ["hall", "attic"]}}}
+    (tmp_path / "bounds.json").write_text(json.dumps(told))
+    with Ledger(str(tmp_path / "budget.db")) as ledger:
+        ledger.open("town", ZCDP(1), who="ada")
+    book = ["--ledger", str(tmp_path / "budget.db"), "--until", "2026-01-01T03:00"]
+    words = ["stream", SQL, str(tmp_path / "rows.csv"), *HOW, "--bounds", str(tmp_path / "bounds.json")]
+    refused = CliRunner().invoke(cli, [*words, *book])
+    assert refused.exit_code == 1, refused.output
+    assert CliRunner().invoke(cli, [*words, *book, "--rho", "0.75"]).exit_code == 0
+    with Ledger(str(tmp_path / "budget.db")) as ledger:
+        assert (list(ledger.populations()), str(ledger.spent("town"))) == (["town"], "ρ = 0.75")
+
+
 def test_steps_are_released_by_the_clock_though_no_reading_comes() -> None:
     now = int(time.time())
     table = PrivateTable({"room": []}, columns={"room": Category(["hall", "attic"])})

@@ -107,6 +107,20 @@ def test_answers_cost_nothing_and_say_how_sure_they_are(folder: Path) -> None:
         assert low - 60 < 750 < high + 60  # ε = 0.6 a column: at least 36 deviations of two-sided noise, false below 1e-15
 
 
+def test_a_model_is_saved_before_its_report(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is paid for."""
+
+    def broken(*_: object) -> None:
+        raise OSError("no room on the disk")
+
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr("cloister.synth.report.Report.save", broken)
+    how = ["--bounds", BOUNDS, "--epsilon", "3", "--method", "independent", "--out", "paid.json", "--report", "r.html"]
+    with chdir(folder):
+        assert CliRunner().invoke(cli, ["synth", "fit", "people.csv", *how]).exit_code != 0
+    assert "expected error" in run("report", "paid.json", at=folder)
+
+
 def test_the_report_is_public_and_the_comparison_is_marked(folder: Path) -> None:
     pytest.importorskip("sklearn")
     assert "expected error" in run("report", "model.json", at=folder)

@@ -140,6 +140,21 @@ def test_an_order_whose_job_is_lost_from_sight_is_not_sent_again() -> None:
         hub.session().fit_model(GaussianNB(), "people", features=["age"], target="sex", spend=1)
 
 
+def test_a_hub_that_cannot_answer_for_a_while_is_asked_again_and_the_job_is_named() -> None:
+    busy = problem(503, "database")
+    hub = Scripted(_job("waiting", job="j1"), busy, httpx.Response(503), _job("cancelled"))  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidParameter, match="cancelled"):
+        hub.session().fit_model(GaussianNB(), "people", features=["age"], target="sex", spend=1)
+    hub = Scripted(_job("waiting", job="j1"), *([problem(429, "too-many")] * 60))  # type: ignore[arg-type]
+    with pytest.raises(HubError, match="/jobs/j1"):
+        hub.session().fit_model(GaussianNB(), "people", features=["age"], target="sex", spend=1)
+    failed = _job("failed", problem={"status": 500, "code": "failed", "title": "It failed", "instead": "write to us"})
+    with pytest.raises(HubError, match="write to us"):
+        Scripted(_job("waiting", job="j1"), failed).session().fit_model(  # type: ignore[arg-type]
+            GaussianNB(), "people", features=["age"], target="sex", spend=1
+        )
+
+
 def test_a_cancelled_job_and_an_old_hub_are_said() -> None:
     hub = Scripted(_job("waiting", job="j1"), _job("cancelled"))  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidParameter, match="cancelled"):

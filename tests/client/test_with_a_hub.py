@@ -14,6 +14,7 @@ import cloister as cl
 from cloister import errors
 from cloister.client import RemoteSession
 from cloister.client.transport import Transport
+from cloister.ledger.records import Freeze
 from tests.hub.house import Clock, House, Visitor, served
 
 SQL = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex"
@@ -114,6 +115,8 @@ def test_explain_rehearse_and_afford_spend_nothing(stage: Stage) -> None:
         assert session.remaining_by == {"people": cl.PureDP("0.8")}
         with pytest.raises(errors.NotConvertible):
             session.sql(SQL, spend=cl.ZCDP("0.2"))
+        stage.house.hub.ledger._writer.freeze = Freeze(reason="its database was cut", count=1, hash="", losses={}, accounts={})
+        assert session.remaining_by == {"people": cl.PureDP(0)}, "as on the hub's pages"
     assert stage.charges == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -93,6 +94,15 @@ def proxy(tmp_path: Path, holder: KeyHolder) -> Iterator[Served]:
     yield made
     made.process.kill()
     made.process.communicate()
+
+
+def test_a_port_that_is_taken_or_none_is_refused(proxy: Served, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    shutil.copytree(proxy.folder / "owner", other / "owner", ignore=shutil.ignore_patterns("*.lock"))
+    for port in (proxy.address.rpartition(":")[2], "99999"):
+        words = ["vault", "proxy", "--data", str(other / "owner"), "--listen", f"127.0.0.1:{port}"]
+        refused = CliRunner().invoke(cli, words)
+        assert (refused.exit_code, "is taken, or may not be listened on" in str(refused.exception)) == (1, True)
 
 
 def test_programs_speak_documents_and_the_store_sees_none(proxy: Served, holder: KeyHolder) -> None:

@@ -135,7 +135,7 @@ def link(settings: Settings, email: str | None) -> None:
     """
     from cloister.hub.platform.accounts import first_link
 
-    with open_hub(_beside(settings)) as opened:
+    with open_hub(_beside(of_a_hub(settings) if email else settings)) as opened:
         found = _password_link(opened, email) if email else first_link(opened)
     if found is None:
         raise InvalidParameter("No link was made", why="this hub has people already", instead="cloister hub link ada@example.org")
@@ -157,6 +157,7 @@ def rotate_key(settings: Settings, new: Path) -> None:
     from cloister.hub.keys import hub_keyring, master_key, rotate
     from cloister.hub.locks import exclusive_lock
 
+    of_a_hub(settings)
     with exclusive_lock(settings, "The master key was not changed"), open_hub(settings, services=False) as opened:
         counted = rotate(opened, hub_keyring(master_key(None, new, make=False)))
     click.echo(f"{counted} keys are wrapped by {new.name}; put it in the place of the old one before the hub starts")
@@ -181,6 +182,7 @@ def move(settings: Settings, database: str, ledger: str, dry_run: bool) -> None:
     from cloister.hub.moving import FILES
     from cloister.hub.moving import move as moved
 
+    of_a_hub(settings)
     with exclusive_lock(settings, "The hub was not moved"), open_hub(settings, services=False) as opened:
         found = moved(opened, database, ledger, dry_run=dry_run)
     click.echo(f"{found.rows} rows of {found.tables} tables and {found.lines} lines of the ledger were copied and compared")
@@ -251,6 +253,16 @@ def open_hub(settings: Settings, *, services: bool = True) -> Hub:
     from cloister.hub.services import all_services
 
     return Hub(settings, all_services() if services else [])
+
+
+def of_a_hub(settings: Settings) -> Settings:
+    """The settings of a hub that is there: what looks at a hub makes none in a folder that has another name."""
+    if not settings.database and not settings.path("hub.db").is_file():
+        where = str(settings.data)
+        raise InvalidParameter(
+            f"The hub {where!r} is invalid", why="there is none in this folder", instead="--data /srv/cloister"
+        )
+    return settings
 
 
 def _unreadable(settings: Settings) -> list[tuple[str, str]]:

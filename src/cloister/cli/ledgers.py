@@ -190,7 +190,9 @@ def _epsilon(amount: str, known: Guarantee) -> Guarantee:
 
 
 def _left(book: Ledger, population: str) -> str:
-    return "frozen" if book.frozen is not None else str(book.remaining(population))
+    if book.frozen is not None:
+        return "frozen"
+    return "unbounded" if book.unbounded(population) else str(book.remaining(population))
 
 
 def _show_populations(book: Ledger, *, as_json: bool) -> None:
@@ -217,7 +219,7 @@ def _show_charges(book: Ledger, population: str, *, as_json: bool) -> None:
         {
             "when": charge.when.isoformat(timespec="seconds"),
             "who": charge.who,
-            "cost": str(charge.cost),
+            "cost": "not private" if charge.cost is None else str(charge.cost),
             "state": charge.state,
             "purpose": charge.purpose,
             "digest": charge.what,

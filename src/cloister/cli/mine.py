@@ -275,7 +275,7 @@ def _declared(data: Path, universe: Path | None) -> tuple[list[str], Any]:
     if not data.is_file():
         raise _unreadable(data)
     try:
-        return [line.strip() for line in universe.read_text(encoding="utf-8").splitlines() if line.strip()], str(data)
+        return [line.strip() for line in universe.read_text(encoding="utf-8-sig").splitlines() if line.strip()], str(data)
     except (OSError, UnicodeDecodeError):
         raise _unreadable(universe) from None
 
@@ -339,7 +339,7 @@ def _sensitive(given: tuple[str, ...], listed: Path | None) -> list[Any]:
     found: list[Any] = list(given)
     if listed is not None:
         try:
-            more = json.loads(listed.read_text(encoding="utf-8"))
+            more = json.loads(listed.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError):
             raise _unreadable(listed) from None
         if not isinstance(more, list):

@@ -89,7 +89,7 @@ def stream(
     named = dict.fromkeys([at, *filter(None, [table.unit, how["key"]]), *sources_of(table.columns)])
     rows = queued(lambda: _rows(source, list(named))) if live else _rows(source, list(named))
     with open_ledger(ledger) as book:
-        budget = None if _TABLE in book.populations() else spend
+        budget = None if (table.population or _TABLE) in book.populations() else spend
         with Session({_TABLE: table}, budget=budget, ledger=book, who="command line") as session:
             watch = session.watch(sql, at=at, spend=spend, fed=True, **how).open()
             if isinstance(rows, Queue):
@@ -134,8 +134,9 @@ def by_the_clock(watch: Watch, waiting: Queue[_Row | CloisterError | None]) -> N
 
 
 def _declared(bounds: str, unit: str | None, max_rows: int | None) -> PrivateTable:
-    terms = {"unit": unit, "max_rows": max_rows, "population": _TABLE}
+    terms = {"unit": unit, "max_rows": max_rows}
     declared = {**arguments_of(bounds, _TABLE), **{name: value for name, value in terms.items() if value is not None}}
+    declared["population"] = declared.get("population") or _TABLE
     names = [*sources_of(declared["columns"]), *([declared["unit"]] if declared.get("unit") else [])]
     return PrivateTable({name: [] for name in names}, **declared)
 

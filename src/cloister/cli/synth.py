@@ -106,9 +106,9 @@ def fit(
                 purpose="cloister synth fit",
                 progress=progress,
             )
+        model.save(out)  # before the report: it is paid for
         if report is not None:
             model.report(progress=progress).save(report)
-    model.save(out)
     if as_json:
         told = {"table": name, "method": getattr(model, "method", method), "cost": str(model.cost), "saved": str(out)}
         if (rows := getattr(model, "rows", None)) is not None:

@@ -110,9 +110,10 @@ def accept(data: Path, settings: Path | None, who: str, why: str) -> None:
 @contextmanager
 def _hub(data: Path, settings: Path | None) -> Iterator[Hub]:
     """The hub with its audit log alone: no page, no worker."""
+    from cloister.cli.hub import of_a_hub
     from cloister.hub.hub import Hub
     from cloister.hub.platform.trail import SERVICE
     from cloister.hub.settings import load
 
-    with Hub(load(data, file=settings, environment=os.environ), [SERVICE]) as hub:
+    with Hub(of_a_hub(load(data, file=settings, environment=os.environ)), [SERVICE]) as hub:
         yield hub

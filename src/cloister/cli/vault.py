@@ -391,7 +391,13 @@ def _serve(wanted: list[tuple[Any, str, int, dict[str, Any]]], key: str) -> None
 
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "lifespan": "off"}
     kinds = {True: socket.AF_INET6, False: socket.AF_INET}
-    places = [socket.create_server((host, port), family=kinds[":" in host], backlog=256) for _, host, port, _ in wanted]
+    places = []
+    for _, host, port, _ in wanted:
+        try:
+            places.append(socket.create_server((host, port), family=kinds[":" in host], backlog=256))
+        except (OSError, OverflowError):
+            why = f"port {port} of {host} is taken, or may not be listened on"
+            raise InvalidParameter("The proxy was not started", why=why, instead="--listen 127.0.0.1:8767") from None
     servers = [uvicorn.Server(uvicorn.Config(app, **quiet, **tls)) for app, _, _, tls in wanted]
     for (_, host, _, tls), place in zip(wanted, places, strict=True):
         name = f"[{host}]" if ":" in host else host

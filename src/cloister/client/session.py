@@ -100,7 +100,7 @@ class RemoteSession:
     @property
     def spent_by(self) -> dict[str, Guarantee]:
         """What has been spent of each population's budget, where this person may see it."""
-        return {population: spent for population, (_, spent) in self._money().items()}
+        return {population: spent for population, (spent, _) in self._money().items()}
 
     @property
     def spent(self) -> Guarantee:
@@ -109,8 +109,8 @@ class RemoteSession:
 
     @property
     def remaining_by(self) -> dict[str, Guarantee]:
-        """What is left of each population's budget, where this person may see it."""
-        return {name: less(budget, spent) or zero_of(budget) for name, (budget, spent) in self._money().items()}
+        """What is left of each population's budget, where this person may see it; nothing while the ledger is frozen."""
+        return {population: left for population, (_, left) in self._money().items()}
 
     @property
     def unbounded(self) -> tuple[str, ...]:
@@ -123,12 +123,14 @@ class RemoteSession:
         return min(_some(self.remaining_by), key=amount_of)
 
     def _money(self) -> dict[str, tuple[Guarantee, Guarantee]]:
-        """Budget and spending by population, as the data sets tell them."""
-        return {
-            str(each["population"]): (guarantee_from(each["budget"]), guarantee_from(each["spent"]))
-            for each in self._all("/datasets")
-            if each.get("population") and each.get("budget") and each.get("spent")
-        }
+        """What is spent and left by population, as the data sets tell it."""
+        found = dict[str, tuple[Guarantee, Guarantee]]()
+        for each in self._all("/datasets"):
+            if each.get("population") and each.get("budget") and each.get("spent"):
+                budget, spent = guarantee_from(each["budget"]), guarantee_from(each["spent"])
+                left = None if each.get("frozen") else less(budget, spent)
+                found[str(each["population"])] = spent, left or zero_of(budget)
+        return found
 
     def _all(self, path: str, name: str = "items") -> Iterator[Mapping[str, Any]]:
         """Every entry of a list that comes in pages, each with a part of it under that name."""

@@ -81,9 +81,6 @@ class Transport:
         job = self.post(path, order, key=new_key())["job"]
         try:
             return self._awaited(job, progress, what=what, instead=instead)
-        except HubUnreachable as error:  # an order that is sent again is another job, and another charge
-            again = f"job {job} goes on at the hub, and its result is kept there: see /jobs/{job}"
-            raise HubUnreachable(error.what, why=error.why, instead=again) from None
         except KeyboardInterrupt:
             with suppress(CloisterError):
                 self.post(f"/jobs/{job}/cancel", {})
@@ -92,7 +89,7 @@ class Transport:
     def _awaited(self, job: str, progress: Callable[[str], None] | None, *, what: str, instead: str) -> Mapping[str, Any]:
         waits, told = iter(_LOOKS), ""
         while True:
-            found = self.get(f"/jobs/{job}")
+            found = self._seen(job)
             state, stage = found["state"], found.get("stage") or found["state"]
             if stage != told and state in ("waiting", "running"):
                 told = stage
@@ -107,6 +104,20 @@ class Transport:
             if state == "cancelled":
                 raise InvalidParameter(what, why="its job was cancelled at the hub", instead=instead)
             self._sleep(next(waits, _LOOKS[-1]))
+
+    def _seen(self, job: str) -> dict[str, Any]:
+        """How far a job is. A hub that cannot answer now is asked again, then the job is named: an order that is sent again
+        is another job, and another charge."""
+        waits, ends = iter(_WAITS), self._now() + self._timeout
+        while True:
+            try:
+                return self.get(f"/jobs/{job}")
+            except HubError as error:
+                seconds = next(waits, None)
+                if isinstance(error, HubUnreachable) or seconds is None or self._now() + seconds > ends:
+                    again = f"job {job} goes on at the hub, and its result is kept there: see /jobs/{job}"
+                    raise type(error)(error.what, why=error.why, instead=again) from None
+                self._sleep(seconds)
 
     def close(self) -> None:
         """Let go of the connections."""

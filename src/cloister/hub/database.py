@@ -526,6 +526,12 @@ def _sqlite_connected(connection: Any, _: Any) -> None:
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+    connection.create_function("lower", 1, _lower, deterministic=True)
+
+
+def _lower(text: object) -> object:
+    """SQLite's own knows the letters of English alone, and a search for "Émile" found nobody."""
+    return text.lower() if isinstance(text, str) else text
 
 
 class LazySession:

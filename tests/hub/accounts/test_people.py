@@ -33,7 +33,8 @@ def test_the_list_is_searched_and_comes_in_pages(world: World, root: Browser) ->
     after = re.search(r'href="(/people\?search=&amp;after=[^"]+)"', first)
     assert after is not None
     assert "zoe@south.example" in root.get(after[1].replace("&amp;", "&")).text
-    for search, hit in (("ZOË", True), ("100%_", True), ("south", True), ("%", True), ("_", True), ("Person 7", False)):
+    seen = dict.fromkeys(("ZOË", "Zoë", "zoë", "100%_", "south", "%", "_"), True)
+    for search, hit in (seen | {"Person 7": False}).items():
         text = root.get("/people", params={"search": search}).text
         assert ("zoe@south.example" in text) == hit
         assert "<b>" not in text

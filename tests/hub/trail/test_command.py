@@ -63,6 +63,14 @@ def test_exports(folder):
     assert len(rows) == 2
 
 
+@pytest.mark.parametrize("words", [("verify",), ("export",), ("accept", "--who", "w", "--why", "y")])
+def test_a_folder_without_a_hub_is_refused_and_stays_empty(tmp_path, words):
+    outcome = run(*words, "--data", tmp_path)
+    assert outcome.exit_code == 1
+    assert "there is none in this folder" in str(outcome.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_help_shows_examples():
     for command in ("verify", "export", "accept"):
         assert f"cloister audit-trail {command} --data" in run(command, "--help").output

@@ -115,6 +115,7 @@ class TestFilters:
             ("outcome=denied", [2]),
             ("since=2026-03-03", [4, 3]),
             ("until=2026-03-02", [2, 1]),
+            ("until=20260302", [2, 1]),
             ("until=2026-03-02T08:00:00", []),
             ("person=ada&outcome=done&object=r1", [1]),
         ],

@@ -195,7 +195,7 @@ def describe(
 def page_of_people(db: Session, *, search: str = "", after: str = "", limit: int = 50) -> tuple[list[Row], str]:
     """Some people in the order of their addresses, those after an id; and the id to go on after, empty at the end."""
     wanted = select(Person).order_by(Person.email).limit(min(limit, _LONGEST_LIST) + 1)
-    words = clean(search[:200], "the search").casefold()
+    words = clean(search[:200], "the search").lower()
     if words:
         like = "%" + re.sub(r"([\\%_])", r"\\\1", words) + "%"
         columns = (func.lower(Person.name), Person.email, func.lower(Person.institution))

@@ -216,6 +216,7 @@ class DataSetOut(BaseModel):
     budget: Told | None
     spent: Told | None = Field(description="Null where the caller may not see what is spent.")
     unbounded: bool
+    frozen: bool = Field(description="Whether the ledger charges nothing until its owner has said what was spent.")
     declaration: dict[str, Any]
     policy: dict[str, Any]
     column_policies: dict[str, Any]
@@ -238,6 +239,7 @@ class DataSetOut(BaseModel):
             budget=None if money is None else money.total,
             spent=money.spent if money is not None and spending else None,
             unbounded=money is not None and money.unbounded,
+            frozen=money is not None and money.frozen,
             policy=parts["policy"],
             column_policies=parts["columns"],
             window={name: row.window[name] for name in ("every", "window", "of", "column") if name in row.window},

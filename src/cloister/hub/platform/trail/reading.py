@@ -240,7 +240,12 @@ def _moment(text: str) -> datetime:
 
 def _end(text: str) -> datetime:
     """The moment before which a day is over; of a moment, that moment."""
-    return _moment(text) + timedelta(days=1 if len(text) == len("2026-01-31") else 0)
+    moment = _moment(text)
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return moment
+    return moment + timedelta(days=1)
 
 
 Form = Literal["csv", "jsonl"]
