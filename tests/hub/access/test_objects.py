@@ -155,7 +155,10 @@ def test_a_provider_attaches_a_policy_and_sees_for_what_it_was_used(house: House
     assert 'value="synthesise.run" checked' in page, "what was prohibited once stays so"
     assert "marketing" in page
     assert 'value="2030-12-31"' in page
-    assert bob.caller.email not in page
+    for path in ("/contributions/people", "/trail/uses", "/trail/uses/export/jsonl", "/api/v1/trail/uses"):
+        told = giver.client.get(path).text
+        assert bob.caller.email not in told, path
+        assert bob.id not in told, path
     assert stranger.client.get("/contributions/people").status_code == 404
     assert post(stranger, "/contributions/people", "/", purposes="x").status_code == 404
 

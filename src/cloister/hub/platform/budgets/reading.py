@@ -115,7 +115,7 @@ def sees_budget(hub: Hub, db: Session, caller: Caller, name: str) -> bool:
 def balances(hub: Hub, db: Session, caller: Caller, most: int | None = None) -> list[BalanceOut]:
     """Every population whose budget somebody may see (or the first so many), by name."""
     known, found = set(hub.ledger.populations()), list[BalanceOut]()
-    for row in db.scalars(select(Population).order_by(Population.name)):
+    for row in sorted(db.scalars(select(Population)), key=lambda row: row.name):  # in the order in which pages go on
         if row.name not in known or (most is not None and len(found) >= most):
             continue
         which = population_object(hub, db, row)

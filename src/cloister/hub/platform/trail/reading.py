@@ -193,8 +193,9 @@ def gave(caller: Caller) -> ColumnElement[bool]:
 
 
 def own_data_sets(db: Session, caller: Caller) -> Scope:
-    """What is about the data sets that a person owns, or gave the data of, and about the populations that they own."""
-    sets = db.scalars(select(DataSet.id).where(or_(DataSet.owner == caller.id, gave(caller))))
+    """What is about the data sets and populations that a person owns. Who gave data reads no names: they see uses by institution,
+    on *My contributions*."""
+    sets = db.scalars(select(DataSet.id).where(DataSet.owner == caller.id))
     populations = db.scalars(select(Population.name).where(Population.owner == caller.id))
     return Scope(objects=(*(key_of(DATA_SET, each) for each in sets), *(key_of("population", each) for each in populations)))
 
