@@ -63,6 +63,35 @@ def test_who_joins_after_the_approval_waits_for_the_owner(house: House, owner: V
     assert ask(late, project) == 403
 
 
+def test_an_approval_ends_with_its_grant_and_is_asked_for_again(
+    house: House, clock: Clock, owner: Visitor, person: People
+) -> None:
+    lead, late = person("analyst"), person("analyst", name="Tom")
+    project = study(lead)
+    last = {**ASKING, "until": house.hub.now().date().isoformat()}
+    api(lead, "/projects/study/data-sets", {"data_set": "people"})
+    assert api(owner, "/projects/study/data-sets/people/approve", last).status_code == 200
+    assert ask(lead, project) == 201
+    clock.move(days=2)
+    house.awake(owner), house.awake(lead), house.awake(late)
+    api(lead, "/projects/study/members", {"email": late.caller.email})
+    api(late, "/projects/study/join")
+    told = api(owner, "/projects/study", method="GET").json()
+    assert (told["data_sets"], told["waiting"]) == ({"people": False}, {}), "nobody is let into what has ended"
+    assert "Expired" in lead.client.get("/projects/study").text
+    assert "The study" not in owner.client.get("/access/requests").text, "nobody asked again"
+    assert api(lead, "/projects/study/data-sets", {"data_set": "people"}).status_code == 200
+    assert "The study" in owner.client.get("/access/requests").text
+    last["until"] = house.hub.now().date().isoformat()
+    assert api(owner, "/projects/study/data-sets/people/approve", last).json()["data_sets"] == {"people": True}
+    assert api(owner, "/projects/study/data-sets/people/approve", last).status_code == 409
+    assert (ask(lead, project), ask(late, project)) == (201, 201)
+    assert post(lead, "/projects/study/data/remove", "/projects/study", data_set="people").status_code == 409
+    clock.move(days=2)
+    house.awake(lead)
+    assert post(lead, "/projects/study/data/remove", "/projects/study", data_set="people").status_code == 303
+
+
 def test_a_grant_to_a_project_is_given_to_its_members_of_that_day(house: House, owner: Visitor, person: People) -> None:
     lead, late = person("analyst"), person("analyst")
     project = study(lead)

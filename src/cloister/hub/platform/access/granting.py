@@ -140,6 +140,16 @@ def grants_on(db: Session, kind: str, number: str) -> list[Grant]:
     return list(db.scalars(wanted.order_by(Grant.created.desc(), Grant.id)))
 
 
+def state_of_grant(hub: Hub, facts: GrantFacts) -> str:
+    """Whether a grant holds: active, waiting for its first moment, expired, or revoked."""
+    if facts.revoked:
+        return "revoked"
+    until, begin = facts.rules.until, facts.rules.not_before
+    if until is not None and until <= hub.now():
+        return "expired"
+    return "waiting" if begin is not None and begin > hub.now() else "active"
+
+
 def seen_data_set(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[DataSet, Object]:
     """A data set, by its name, that this person may see; any other is missing, whether it exists or not."""
     row = db.scalar(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted"))

@@ -52,7 +52,7 @@ def add(routes: Pages) -> None:
                 "waiting": request_views(hub, db, requests.to_decide(hub, db, caller), _),
                 "decided": request_views(hub, db, requests.to_decide(hub, db, caller, decided=True), _),
                 "mine": request_views(hub, db, requests.mine(db, caller), _),
-                "projects": projects.waiting_for(db, caller),
+                "projects": projects.waiting_for(hub, db, caller),
             }
         return render(request, "access/requests.html", **values)
 
@@ -203,7 +203,7 @@ def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     ]
     items += [
         (f"{project.title}: {data_set.name}", f"/projects/{project.name}", project.purpose[:80])
-        for project, data_set in projects.waiting_for(db, caller)
+        for project, data_set in projects.waiting_for(hub, db, caller)
     ]
     found = []
     if caller.has("owner"):

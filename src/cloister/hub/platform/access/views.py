@@ -39,6 +39,7 @@ from cloister.hub.decisions.policy.actions import ANYBODY
 from cloister.hub.description import read_of
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access.drafts import grantable
+from cloister.hub.platform.access.granting import state_of_grant
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.requests import state_of
 from cloister.hub.platform.access.sentences import Gettext, GrantSentence, grant_lines, members_text, rule_lines
@@ -147,7 +148,7 @@ def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str, 
             no_account=tuple(sorted(nobody & (facts.members.people or frozenset()))) if state in ("active", "waiting") else (),
         )
         for row, facts, unread in found
-        for state in (_state(hub, facts) if unread is None or facts.revoked else "unreadable",)
+        for state in (state_of_grant(hub, facts) if unread is None or facts.revoked else "unreadable",)
     ]
 
 
@@ -233,15 +234,6 @@ def _not_read(unread: Unreadable, _: Gettext) -> GrantSentence:
 def _institutions(db: Session, people: set[str]) -> dict[str, str]:
     rows = db.execute(select(Person.id, Person.institution).where(Person.id.in_(people)))
     return {row.id: row.institution for row in rows}
-
-
-def _state(hub: Hub, facts: GrantFacts) -> str:
-    if facts.revoked:
-        return "revoked"
-    until, begin = facts.rules.until, facts.rules.not_before
-    if until is not None and until <= hub.now():
-        return "expired"
-    return "waiting" if begin is not None and begin > hub.now() else "active"
 
 
 _SOMEBODY = "somebody"
