@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from cloister.hub.decisions.checking import allowed, context_of
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access import grant
+from cloister.hub.platform.access.granting import grants_on
 from cloister.hub.records.access import Grant
+from cloister.hub.records.catalogue import DataSet
 from tests.hub.access.forms import post
 from tests.hub.house import Clock, House, Visitor
 
@@ -90,6 +93,30 @@ def test_an_approval_ends_with_its_grant_and_is_asked_for_again(
     clock.move(days=2)
     house.awake(lead)
     assert post(lead, "/projects/study/data/remove", "/projects/study", data_set="people").status_code == 303
+
+
+def test_a_request_for_a_project_is_granted_to_its_members(house: House, owner: Visitor, person: People) -> None:
+    lead, late = person("analyst"), person("analyst", name="Tom")
+    project = study(lead)
+    wish = {"data_set": "people", "purpose": "hearts", "wanted": ASKING, "project": project}
+    number = api(lead, "/access-requests", wish).json()["id"]
+    assert api(owner, "/projects/study", method="GET").status_code == 404, "the request shows them its name alone"
+    granted = api(owner, f"/access-requests/{number}/grant", {"rules": ASKING})
+    assert (granted.status_code, granted.json()["state"]) == (200, "granted"), granted.text
+    assert ask(lead, project) == 201
+    assert api(owner, "/projects/study", method="GET").json()["data_sets"] == {"people": True}
+    api(lead, "/projects/study/members", {"email": late.caller.email})
+    api(late, "/projects/study/join")
+    assert ask(late, project) == 403
+    assert api(owner, "/projects/study/data-sets/people/confirm").status_code == 200
+    assert ask(late, project) == 201
+    with house.hub.database.reading() as db:
+        [grant] = [each for each in grants_on(db, "data-set", db.scalars(select(DataSet.id)).one()) if each.request]
+    assert post(owner, f"/datasets/people/access/{grant.id}/revoke", "/datasets/people/access").status_code == 303
+    assert api(owner, "/projects/study", method="GET").json()["data_sets"] == {"people": False}
+    second = api(lead, "/access-requests", wish).json()["id"]
+    assert api(lead, "/projects/study/close").status_code == 200
+    assert api(owner, f"/access-requests/{second}/grant", {"rules": ASKING}).json()["detail"] == "its project is closed"
 
 
 def test_a_grant_to_a_project_is_given_to_its_members_of_that_day(house: House, owner: Visitor, person: People) -> None:

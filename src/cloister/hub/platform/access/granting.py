@@ -102,9 +102,10 @@ def revoke_in(hub: Hub, db: Session, caller: Caller, number: str) -> Grant:
         raise _missing()  # of a grant on somebody else's object, not even its existence is told
     if found.revoked is None:
         found.revoked, found.revoked_by = hub.now(), caller.id
-        place = db.get(ProjectDataSet, (found.request, found.object)) if found.request else None
-        if place is not None:
-            place.approved, place.approved_by = None, ""
+        for project in grant_in_row(found)[0].members.projects or () if found.request else ():
+            place = db.get(ProjectDataSet, (project, found.object))
+            if place is not None:
+                place.approved, place.approved_by = None, ""
         bump(db)
         _told(hub, db, caller, action, found.kind, found.object, grant=found.id, role=found.role, revoked=True)
     return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -37,7 +37,7 @@ from cloister.hub.platform.access.granting import (
 from cloister.hub.platform.access.requests import spoken
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.access import Grant, Project, ProjectDataSet, ProjectInvitation, ProjectMember
+from cloister.hub.records.access import AccessRequest, Grant, Project, ProjectDataSet, ProjectInvitation, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import folded
@@ -224,9 +224,12 @@ def waiting_for(hub: Hub, db: Session, caller: Caller) -> list[tuple[Project, Da
 
 
 def _standing(hub: Hub, db: Session, row: Project) -> dict[str, list[Grant]]:
-    """By data set, the grants by which its owner approved and which have not ended: neither revoked nor past their last day."""
+    """By data set, the grants by which its owner approved, or answered a request for the project, and which have not ended:
+    neither revoked nor past their last day."""
     found: dict[str, list[Grant]] = {}
-    for grant in db.scalars(select(Grant).where(Grant.request == row.id, Grant.revoked.is_(None))):
+    asked = select(AccessRequest.id).where(AccessRequest.project == row.id)
+    given = select(Grant).where(or_(Grant.request == row.id, Grant.request.in_(asked)), Grant.revoked.is_(None))
+    for grant in db.scalars(given):
         if state_of_grant(hub, grant_in_row(grant)[0]) != "expired":
             found.setdefault(grant.object, []).append(grant)
     return found

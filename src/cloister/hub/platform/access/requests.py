@@ -17,6 +17,7 @@ from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import GrantFacts, Object
+from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.days import days_in
@@ -24,7 +25,7 @@ from cloister.hub.platform.access.drafts import check_grant
 from cloister.hub.platform.access.granting import grant_in, own_data_set, seen_data_set
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.access import AccessRequest, Message
+from cloister.hub.records.access import AccessRequest, Message, Project, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import wanted_in_row
 from cloister.printable import is_text
@@ -117,6 +118,14 @@ def grant_request(hub: Hub, db: Session, caller: Caller, number: str, draft: Map
     """Answer with a grant: to the person who asked, or to their project; its rules are the owner's."""
     row, data_set, which = _to_be_decided(hub, db, caller, number)
     members = {"projects": [row.project]} if row.project else {"people": [row.person]}
+    if row.project:  # it works with the data set from now on, so its page shows that, and the owner sees the project
+        if db.get_one(Project, row.project).closed is not None:
+            raise Conflict("The request was left as it is", why="its project is closed", instead="refuse it")
+        kept = ProjectDataSet(project=row.project, data_set=data_set.id, asked=row.created)
+        kept.approved, kept.approved_by = hub.now(), caller.id
+        db.merge(kept)
+        db.flush()
+        bump(db)
     given = {"role": draft.get("role") or "granted on request", "members": members, "rules": draft.get("rules", {})}
     found = grant_in(hub, db, caller, which, given, row=data_set, request=row.id)
     _decided(hub, db, caller, row, "granted", message)
