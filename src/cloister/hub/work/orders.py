@@ -356,6 +356,7 @@ def _register(
         public=True,
         about=wanted.about,
         metadata={"policy": given.get("policy", {}), "columns": columns, "contribution": given.get("contribution", {})},
+        provider=source.provider,
         released={"population": source.population or "", "institution": source.institution},
         along=along,
         looked=looked,
