@@ -208,6 +208,31 @@ def test_a_request_expires_with_what_it_asks_for(house: House, clock: Clock, own
     assert again.status_code == 201, "one that nobody can decide any more stands in nobody's way"
 
 
+def test_a_granted_request_is_as_its_grant_is(house: House, clock: Clock, owner: Visitor, bob: Visitor) -> None:
+    house.sample_data_set(owner=owner)
+    post(owner, "/datasets/people/access", preset="listed")
+
+    def granted(wanted: dict[str, str], given: dict[str, str]) -> str:
+        body = {"data_set": "people", "purpose": "ages", "wanted": {"actions": ["question.ask"], **wanted}}
+        path = f"/api/v1/access-requests/{bob.client.post('/api/v1/access-requests', json=body, headers=bob.bearer).json()['id']}"
+        rules = {"actions": ["question.ask"], **given}
+        assert owner.client.post(f"{path}/grant", json={"rules": rules}, headers=owner.csrf()).status_code == 200
+        return path
+
+    def states() -> list[str]:
+        return [bob.client.get(path, headers=bob.bearer).json()["state"] for path in (shorter, longer)]
+
+    shorter, longer = granted({}, {"until": day(house, 2)}), granted({"until": day(house, 2)}, {})
+    assert states() == ["granted", "granted"]
+    clock.move(days=4)
+    assert states() == ["expired", "granted"]
+    house.awake(owner)
+    grants = owner.client.get("/api/v1/grants", params={"data_set": "people"}).json()["items"]
+    for each in grants:
+        owner.client.delete(f"/api/v1/grants/{each['id']}", headers=owner.csrf())
+    assert states() == ["revoked", "revoked"]
+
+
 def test_a_new_request_is_shown_to_an_owner_who_decided_many(house: House, owner: Visitor, bob: Visitor) -> None:
     row = house.sample_data_set(owner=owner, readers=[bob])
     with house.hub.database.begin() as db:

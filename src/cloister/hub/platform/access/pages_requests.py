@@ -216,9 +216,8 @@ def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
         }
         found.append(Card(template="access/card.html", values=values, order=20))
     if own:
-        shown = [
-            (names.object(row.data_set), f"/access/requests/{row.id}", requests.state_of(hub, row)) for row in own[:_ON_A_CARD]
-        ]
+        states = requests.states_of(hub, db, own[:_ON_A_CARD])
+        shown = [(names.object(row.data_set), f"/access/requests/{row.id}", states[row.id]) for row in own[:_ON_A_CARD]]
         values = {
             "title": N_("My requests for access"),
             "href": "/access/requests",

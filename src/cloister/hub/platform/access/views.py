@@ -41,7 +41,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.platform.access.drafts import grantable
 from cloister.hub.platform.access.granting import state_of_grant
 from cloister.hub.platform.access.names import names_in
-from cloister.hub.platform.access.requests import state_of
+from cloister.hub.platform.access.requests import states_of
 from cloister.hub.platform.access.sentences import Gettext, GrantSentence, grant_lines, members_text, rule_lines
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.accounts import Person
@@ -158,7 +158,7 @@ def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gette
     found = names_in(db, people=[each for row in listed for each in (row.person, row.decided_by)])
     names = replace(found, zone=hub.settings.zone)
     places = _institutions(db, {row.person for row in listed})
-    wanted = {row.id: wanted_in_row(row) for row in listed}
+    wanted, states = {row.id: wanted_in_row(row) for row in listed}, states_of(hub, db, listed)
     return [
         RequestOut(
             id=row.id,
@@ -168,7 +168,7 @@ def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gette
             project=names.project(row.project) if row.project else "",
             purpose=row.purpose,
             says=[_not_read(unread, _)] if (unread := wanted[row.id][1]) else grant_lines(wanted[row.id][0], names, _),
-            state=state_of(hub, row),
+            state=states[row.id],
             created=row.created,
             decided=row.decided,
             decided_by=names.person(row.decided_by) if row.decided_by else "",
