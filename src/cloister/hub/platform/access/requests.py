@@ -170,16 +170,19 @@ def to_decide(hub: Hub, db: Session, caller: Caller, *, decided: bool = False) -
 
 
 def states_of(hub: Hub, db: Session, rows: Sequence[AccessRequest]) -> dict[str, str]:
-    """The states of requests as people see them, by id: one that is open after the time that it asks for has expired, and one
-    that was granted is as its grant is now, whatever it asked for."""
+    """The states of requests as people see them, by id: one that is open after the time that it asks for, or the data set, is
+    gone has expired, and one that was granted is as its grant is now, whatever it asked for."""
     found = {row.id: row.state for row in rows}
     given = select(Grant).where(Grant.request.in_([each for each, state in found.items() if state == "granted"]))
     for grant in db.scalars(given):
         state = state_of_grant(hub, grant_in_row(grant)[0])
         found[grant.request] = state if state in ("expired", "revoked") else "granted"
-    for row in rows:
-        until = wanted_in_row(row)[0].rules.until if row.state == "open" else None
-        if until is not None and until <= hub.now():
+    waiting = [row for row in rows if row.state == "open"]
+    named = select(DataSet.id).where(DataSet.id.in_([row.data_set for row in waiting]), DataSet.state == "deleted")
+    gone = set(db.scalars(named))
+    for row in waiting:
+        until = wanted_in_row(row)[0].rules.until
+        if row.data_set in gone or (until is not None and until <= hub.now()):
             found[row.id] = "expired"
     return found
 
