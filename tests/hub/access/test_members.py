@@ -146,6 +146,20 @@ def test_an_invitation_is_answered_in_the_same_way_whoever_has_the_address(owner
     assert api(lead, "/projects/study/members/nil@example.org", method="DELETE").json()["invited"] == []
 
 
+def test_a_lead_takes_a_member_out_by_address(owner: Visitor, person: People) -> None:
+    lead, bob = person("analyst", name="Lea"), person("analyst", email="bob@example.org", name="Bob")
+    person("analyst", email="eve@example.org")
+    study(lead)
+    api(lead, "/projects/study/members", {"email": "bob@example.org"})
+    assert sorted(api(bob, "/projects/study/join").json()["members"]) == ["Bob", "Lea"]
+    for nobody in ("eve@example.org", "nil@example.org", "Bob", owner.id):
+        told = api(lead, f"/projects/study/members/{nobody}", method="DELETE")
+        assert (told.status_code, told.json()["title"]) == (404, "There is no such member"), nobody
+    assert api(lead, f"/projects/study/members/{lead.caller.email}", method="DELETE").status_code == 409
+    assert api(lead, "/projects/study/members/Bob@Example.org", method="DELETE").json()["members"] == ["Lea"]
+    assert api(bob, "/projects/study", method="GET").status_code == 404
+
+
 def test_a_grant_by_address_is_answered_in_the_same_way_whoever_has_it(house: House, owner: Visitor, person: People) -> None:
     bob = person("analyst", email="bob@example.org", name="Secret Name")
     body: dict[str, Any] = {"data_set": "people", "role": "r", "rules": ASKING}

@@ -94,6 +94,7 @@ def _projects(routes: Routes) -> None:
         "The project without them",
     )
     def leave(hub: HubDep, caller: PersonDep, name: Name, person: _Member) -> ProjectOut:
+        """`person` is the e-mail address of a member or of an invitation, or the id of a member."""
         with hub.database.begin() as db:
             projects.remove_member(hub, db, caller, name, person)
             return _shown(hub, db, caller, projects.seen_project(hub, db, caller, name))

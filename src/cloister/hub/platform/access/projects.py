@@ -40,7 +40,7 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest, Grant, Project, ProjectDataSet, ProjectInvitation, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import folded
+from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.records.policies import grant_in_row
 
 _LONGEST = 200
@@ -100,19 +100,21 @@ def members_of(db: Session, row: Project) -> list[ProjectMember]:
 
 
 def remove_member(hub: Hub, db: Session, caller: Caller, name: str, person: str) -> None:
-    """Take somebody out: at once they may do nothing more by it. Whoever leads stays. An e-mail address: invite it no longer."""
+    """Take somebody out, by their e-mail address or their id: at once they may do nothing more by it. Whoever leads stays. An
+    address that is no member's is invited no longer."""
     row = seen_project(hub, db, caller, name, "project.manage", open_=True)
-    if "@" in person:
-        withdraw_invitation(hub, db, caller, row, person)
-        return
-    if person == row.lead:
+    known = person_of_address(db, person) if "@" in person else db.get(Person, person[:32])
+    if known is not None and known.id == row.lead:
         raise Conflict("The member stays", why="they lead the project", instead="close the project")
-    found = db.get(ProjectMember, (row.id, person[:32]))
-    if found is not None:
-        db.delete(found)
-        withdraw_invitation(hub, db, caller, row, db.get_one(Person, found.person).email)  # else they would join again by it
+    member = None if known is None else db.get(ProjectMember, (row.id, known.id))
+    if known is not None and member is not None:
+        db.delete(member)
+        withdraw_invitation(hub, db, caller, row, known.email)  # else they would join again by it
         bump(db)
-        _told(hub, db, caller, "project.manage", row, left=person)
+        _told(hub, db, caller, "project.manage", row, left=known.id)
+    elif "@" not in person or not withdraw_invitation(hub, db, caller, row, person):
+        why = "no member or invitation of the project has this e-mail address or id"
+        raise Missing("There is no such member", why=why, instead=f"/projects/{row.name}")
 
 
 def data_sets_in(hub: Hub, db: Session, row: Project) -> list[tuple[str, DataSet]]:
@@ -259,14 +261,15 @@ def invite(hub: Hub, db: Session, caller: Caller, row: Project, address: str) ->
         _told(hub, db, caller, "project.manage", row, invited=known)
 
 
-def withdraw_invitation(hub: Hub, db: Session, caller: Caller, row: Project, address: str) -> None:
-    """Invite an address no longer."""
+def withdraw_invitation(hub: Hub, db: Session, caller: Caller, row: Project, address: str) -> bool:
+    """Invite an address no longer; whether it was invited."""
     known = folded(address)
     found = db.get(ProjectInvitation, (row.id, known))
     if found is not None:
         db.delete(found)
         db.flush()
         _told(hub, db, caller, "project.manage", row, withdrawn=known)
+    return found is not None
 
 
 def invited_to(db: Session, row: Project) -> list[str]:
