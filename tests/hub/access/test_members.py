@@ -64,6 +64,10 @@ def test_who_joins_after_the_approval_waits_for_the_owner(house: House, owner: V
     assert api(owner, "/projects/study", method="GET").json()["waiting"] == {}
     assert api(lead, f"/projects/study/members/{late.id}", method="DELETE").status_code == 200
     assert ask(late, project) == 403
+    api(lead, "/projects/study/members", {"email": late.caller.email})
+    api(late, "/projects/study/join")
+    assert ask(late, project) == 403, "they joined after the approval, once more"
+    assert api(owner, "/projects/study", method="GET").json()["waiting"] == {"people": ["Tom"]}
 
 
 def test_an_approval_ends_with_its_grant_and_is_asked_for_again(

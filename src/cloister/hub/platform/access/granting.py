@@ -120,12 +120,21 @@ def confirm_in(
     found = grant_in_row(row)[0]
     new = newcomers(db, found) if shown is None else newcomers(db, found) & shown
     if new:
-        people = (found.members.people or frozenset()) | new
-        kept = replace(found, members=replace(found.members, people=people)).to_keep()
-        row.attributes = kept["members"]
+        _keep_people(row, found, (found.members.people or frozenset()) | new)
         bump(db)
         _told(hub, db, caller, action, row.kind, row.object, grant=row.id, role=row.role, joined=sorted(new))
     return new
+
+
+def forget_in(row: Grant, person: str) -> None:
+    """Take somebody who left the project out of its grant."""
+    found = grant_in_row(row)[0]
+    if found.members.people is not None and person in found.members.people:
+        _keep_people(row, found, found.members.people - {person})
+
+
+def _keep_people(row: Grant, found: GrantFacts, people: frozenset[str]) -> None:
+    row.attributes = replace(found, members=replace(found.members, people=people)).to_keep()["members"]
 
 
 def newcomers(db: Session, found: GrantFacts) -> frozenset[str]:

@@ -27,6 +27,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.platform.access.algorithms import checked_name
 from cloister.hub.platform.access.granting import (
     confirm_in,
+    forget_in,
     grant_in,
     newcomers,
     own_data_set,
@@ -110,6 +111,8 @@ def remove_member(hub: Hub, db: Session, caller: Caller, name: str, person: str)
     if known is not None and member is not None:
         db.delete(member)
         withdraw_invitation(hub, db, caller, row, known.email)  # else they would join again by it
+        for grant in [each for given in _standing(hub, db, row).values() for each in given]:
+            forget_in(grant, known.id)  # if they join again, each owner is asked again
         bump(db)
         _told(hub, db, caller, "project.manage", row, left=known.id)
     elif "@" not in person or not withdraw_invitation(hub, db, caller, row, person):
