@@ -82,7 +82,7 @@ def _projects(routes: Routes) -> None:
             projects.invite(hub, db, caller, row, body.email)
             return _shown(hub, db, caller, row)
 
-    @routes.post("/projects/{name}/join", "project.see", "Join a project", "The project that you joined")
+    @routes.post("/projects/{name}/join", "project.join", "Join a project", "The project that you joined")
     def join(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
             return _shown(hub, db, caller, projects.join(hub, db, caller, name))

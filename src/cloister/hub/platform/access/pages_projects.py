@@ -67,7 +67,7 @@ def add(routes: Pages) -> None:
 
         return _act(request, hub, caller, name, form, said, act)
 
-    @routes.post("/projects/{name}/join", "project.see")
+    @routes.post("/projects/{name}/join", "project.join")
     def join(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Join, where one is invited, or decline."""
         _, stays = request_gettext(request), form.flag("decline")

@@ -90,7 +90,7 @@ def add(routes: Pages) -> None:
         """One request, with what was said."""
         return render(request, "access/request.html", **_one(request, hub, caller, number, {}))
 
-    @routes.post("/access/requests/{number}/messages", "access.see")
+    @routes.post("/access/requests/{number}/messages", "access.ask")
     def speak(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Say something."""
 
