@@ -13,8 +13,10 @@ from cloister.hub.decisions.facts import facts_of
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access import grant
 from cloister.hub.platform.access.granting import grants_on
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.releases import StoredRelease
 from tests.hub.access.forms import post
 from tests.hub.house import Clock, House, Visitor
 
@@ -68,6 +70,31 @@ def test_who_joins_after_the_approval_waits_for_the_owner(house: House, owner: V
     api(late, "/projects/study/join")
     assert ask(late, project) == 403, "they joined after the approval, once more"
     assert api(owner, "/projects/study", method="GET").json()["waiting"] == {"people": ["Tom"]}
+
+
+def test_a_project_is_named_wherever_its_id_may_stand(house: House, owner: Visitor, person: People) -> None:
+    lead, other = person("analyst"), person("analyst")
+    project, rules = study(lead), {"actions": ["question.ask", "learn.run", "release.share"]}
+    api(lead, "/projects/study/data-sets", {"data_set": "people"})
+    assert api(owner, "/projects/study/data-sets/people/approve", rules).status_code == 200
+    question, order = {"sql": COUNT, "spend": "0.1"}, {"table": "people", "features": ["age"], "target": "sex", "spend": "0.1"}
+    for named in ("study", project):
+        asked = api(lead, "/questions", {**question, "project": named})
+        assert asked.status_code == 201, asked.text
+        assert api(lead, "/questions/explain", {**question, "project": named}).status_code == 200
+        kept = api(lead, "/questions/saved", {**question, "title": "How many", "project": named})
+        assert (kept.status_code, kept.json()["project"]) == (201, project)
+        assert api(lead, f"/releases/{asked.json()['id']}/shares", {"project": named}).status_code == 200
+        trained = api(lead, "/models", {**order, "method": "GaussianNB", "project": named})
+        assert trained.status_code == 202, trained.text
+        assert Workers(house.hub, 0).run_one()
+    with house.hub.database.reading() as db:
+        assert {row.asked_in for row in db.scalars(select(StoredRelease))} == {project}
+    assert {each.who for each in house.hub.ledger.charges("people")} == {"project study"}
+    assert ask(other, "study") == ask(other, project) == 403
+    wish = {"data_set": "people", "purpose": "hearts", "wanted": ASKING, "project": "study"}
+    assert api(lead, "/access-requests", wish).json()["project"] == "study"
+    assert api(other, "/access-requests", wish).status_code == 404
 
 
 def test_an_approval_ends_with_its_grant_and_is_asked_for_again(

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
+from cloister.hub.decisions.facts import facts_of, project_of
 from cloister.hub.decisions.policy import why
 from cloister.hub.decisions.policy.shares import SHARE
 from cloister.hub.hub import Hub
@@ -34,9 +35,12 @@ _MOST = 200
 def share_release(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
     """Show a release to the members of a project of one's own; or to whoever has an address: one that nobody has is as good."""
     if project:
+        project = project_of(facts_of(hub, db), caller, project)
         if project not in caller.projects:
             raise Missing(
-                "There is no such project", why="you are not a member of a project with this id", instead="one of your projects"
+                "There is no such project",
+                why="you are not a member of a project with this name or id",
+                instead="one of your projects",
             )
         if db.get(ProjectShare, (row.id, project)) is None:
             db.add(ProjectShare(release=row.id, project=project, shared=hub.now()))
@@ -55,6 +59,7 @@ def share_release(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email
 def withdraw(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
     """Show it no longer; what was looked at or downloaded before is not undone."""
     if project:
+        project = project_of(facts_of(hub, db), caller, project)
         db.execute(delete(ProjectShare).where(ProjectShare.release == row.id, ProjectShare.project == project))
         _told(hub, db, caller, "release.withdraw", row, project=project)
     else:

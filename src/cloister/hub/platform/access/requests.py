@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check
-from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.facts import facts_of, project_of
 from cloister.hub.decisions.policy import GrantFacts, Object
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
@@ -77,7 +77,9 @@ def ask_access(
     """Ask for access to a data set. `wanted` are rules in their JSON form: actions, and perhaps columns, share, until."""
     check(hub, db, caller, "access.ask")
     row, which = seen_data_set(hub, db, caller, data_set)
-    if project and project not in caller.projects & facts_of(hub, db).projects.keys():
+    facts = facts_of(hub, db)
+    project = project_of(facts, caller, project)
+    if project and project not in caller.projects & facts.projects.keys():
         raise Missing("There is no such project", why="it does not exist, or you are not a member of it", instead="/projects")
     told = spoken(purpose, "the purpose", 1000)
     found = _wanted(caller.id, project, days_in(wanted, hub.settings.zone))
