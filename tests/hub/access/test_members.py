@@ -107,7 +107,8 @@ def test_an_approval_ends_with_its_grant_and_is_asked_for_again(
     assert api(owner, "/projects/study/data-sets/people/approve", last).status_code == 200
     assert ask(lead, project) == 201
     clock.move(days=2)
-    house.awake(owner), house.awake(lead), house.awake(late)
+    for each in (owner, lead, late):
+        house.awake(each)
     api(lead, "/projects/study/members", {"email": late.caller.email})
     api(late, "/projects/study/join")
     told = api(owner, "/projects/study", method="GET").json()

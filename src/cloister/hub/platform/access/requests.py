@@ -14,8 +14,7 @@ from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
-from cloister.hub.decisions.checking import allowed, check
-from cloister.hub.decisions.facts import facts_of, project_of
+from cloister.hub.decisions.checking import allowed, check, own_project
 from cloister.hub.decisions.policy import GrantFacts, Object
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
@@ -77,10 +76,7 @@ def ask_access(
     """Ask for access to a data set. `wanted` are rules in their JSON form: actions, and perhaps columns, share, until."""
     check(hub, db, caller, "access.ask")
     row, which = seen_data_set(hub, db, caller, data_set)
-    facts = facts_of(hub, db)
-    project = project_of(facts, caller, project)
-    if project and project not in caller.projects & facts.projects.keys():
-        raise Missing("There is no such project", why="it does not exist, or you are not a member of it", instead="/projects")
+    project = own_project(hub, db, caller, project)
     told = spoken(purpose, "the purpose", 1000)
     found = _wanted(caller.id, project, days_in(wanted, hub.settings.zone))
     check_grant(hub, found, which, row)

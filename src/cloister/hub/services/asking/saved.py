@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session as Db
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
-from cloister.hub.decisions.checking import check
-from cloister.hub.decisions.facts import facts_of, project_of
+from cloister.hub.decisions.checking import check, own_project
 from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
@@ -28,13 +27,7 @@ def save(hub: Hub, db: Db, caller: Caller, wish: QuestionRequest, title: str) ->
     name = " ".join(title.split())
     if not is_text(name):
         raise InvalidParameter("The name is invalid", why="it must be a line of 1 to 200 characters", instead="Age by sex")
-    project = project_of(facts_of(hub, db), caller, wish.project)
-    if project and project not in caller.projects:
-        raise Missing(
-            "There is no such project",
-            why="you are not a member of a project with this name or id",
-            instead="one of your projects",
-        )
+    project = own_project(hub, db, caller, wish.project, closed=True)
     row = SavedQuestion(
         id=new_id(),
         person=caller.id,
