@@ -17,6 +17,7 @@ from cloister.errors import AccessDenied
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ROLES
 from cloister.hub.guard import action_of, check_action
+from cloister.hub.platform.accounts.tokens import PRESETS
 from cloister.hub.platform.catalogue.typed import wide_form
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.web.forms import form_of, written_here
@@ -46,6 +47,8 @@ UNFORGED = {
 """Routes that write and check the token against forgery by other means, each with the reason."""
 SIGNED = {"POST /together/{name:path}"}
 """Routes for programs of others, whose calls are signed by a key that is no cookie."""
+COMPUTED = {"POST /api/v1/models/{number}/predictions", "POST /api/v1/survey-models/{number}/predictions"}
+"""Routes that are sent rows and answer them, and write nothing."""
 NOBODY, NO_ROLE = "nobody", "no role"
 SAMPLES = {"form": "csv", "number": "1", "population": "people"}
 """Values for the names in addresses; where none is given, a name of nothing."""
@@ -96,6 +99,17 @@ def test_every_route_that_writes_asks_for_what_only_our_pages_know(whole: House)
             bare.append(name)
     assert not bare, f"these write, and check nothing against forgery: {bare}"
     assert {*UNFORGED, *SIGNED} <= set(routes(whole.app))
+
+
+def test_a_token_that_reads_writes_nothing(whole: House) -> None:
+    """What writes needs an action that says so, for the preset of tokens for reading goes by the actions' names."""
+    reads = PRESETS["see"][1]
+    found = {
+        name
+        for name, route in routes(whole.app).items()
+        if route is not None and name.split()[0] not in ("GET", "HEAD") and "/api/v1/" in name and reads(action_of(route) or "")
+    }
+    assert found == COMPUTED
 
 
 def test_those_that_check_it_by_other_means_check_it(whole: House) -> None:

@@ -6,12 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from cloister.hub.decisions.checking import allowed, context_of
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access import grant
+from cloister.hub.platform.access.granting import grants_on
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.access import Grant
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.releases import StoredRelease
 from tests.hub.access.forms import post
 from tests.hub.house import Clock, House, Visitor
 
@@ -61,6 +66,89 @@ def test_who_joins_after_the_approval_waits_for_the_owner(house: House, owner: V
     assert api(owner, "/projects/study", method="GET").json()["waiting"] == {}
     assert api(lead, f"/projects/study/members/{late.id}", method="DELETE").status_code == 200
     assert ask(late, project) == 403
+    api(lead, "/projects/study/members", {"email": late.caller.email})
+    api(late, "/projects/study/join")
+    assert ask(late, project) == 403, "they joined after the approval, once more"
+    assert api(owner, "/projects/study", method="GET").json()["waiting"] == {"people": ["Tom"]}
+
+
+def test_a_project_is_named_wherever_its_id_may_stand(house: House, owner: Visitor, person: People) -> None:
+    lead, other = person("analyst"), person("analyst")
+    project, rules = study(lead), {"actions": ["question.ask", "learn.run", "release.share"]}
+    api(lead, "/projects/study/data-sets", {"data_set": "people"})
+    assert api(owner, "/projects/study/data-sets/people/approve", rules).status_code == 200
+    question, order = {"sql": COUNT, "spend": "0.1"}, {"table": "people", "features": ["age"], "target": "sex", "spend": "0.1"}
+    for named in ("study", project):
+        asked = api(lead, "/questions", {**question, "project": named})
+        assert asked.status_code == 201, asked.text
+        assert api(lead, "/questions/explain", {**question, "project": named}).status_code == 200
+        kept = api(lead, "/questions/saved", {**question, "title": "How many", "project": named})
+        assert (kept.status_code, kept.json()["project"]) == (201, project)
+        assert api(lead, f"/releases/{asked.json()['id']}/shares", {"project": named}).status_code == 200
+        trained = api(lead, "/models", {**order, "method": "GaussianNB", "project": named})
+        assert trained.status_code == 202, trained.text
+        assert Workers(house.hub, 0).run_one()
+    with house.hub.database.reading() as db:
+        assert {row.asked_in for row in db.scalars(select(StoredRelease))} == {project}
+    assert {each.who for each in house.hub.ledger.charges("people")} == {"project study"}
+    assert ask(other, "study") == ask(other, project) == 403
+    wish = {"data_set": "people", "purpose": "hearts", "wanted": ASKING, "project": "study"}
+    assert api(lead, "/access-requests", wish).json()["project"] == "study"
+    assert api(other, "/access-requests", wish).status_code == 404
+
+
+def test_an_approval_ends_with_its_grant_and_is_asked_for_again(
+    house: House, clock: Clock, owner: Visitor, person: People
+) -> None:
+    lead, late = person("analyst"), person("analyst", name="Tom")
+    project = study(lead)
+    last = {**ASKING, "until": house.hub.now().date().isoformat()}
+    api(lead, "/projects/study/data-sets", {"data_set": "people"})
+    assert api(owner, "/projects/study/data-sets/people/approve", last).status_code == 200
+    assert ask(lead, project) == 201
+    clock.move(days=2)
+    for each in (owner, lead, late):
+        house.awake(each)
+    api(lead, "/projects/study/members", {"email": late.caller.email})
+    api(late, "/projects/study/join")
+    told = api(owner, "/projects/study", method="GET").json()
+    assert (told["data_sets"], told["waiting"]) == ({"people": False}, {}), "nobody is let into what has ended"
+    assert "Expired" in lead.client.get("/projects/study").text
+    assert "The study" not in owner.client.get("/access/requests").text, "nobody asked again"
+    assert api(lead, "/projects/study/data-sets", {"data_set": "people"}).status_code == 200
+    assert "The study" in owner.client.get("/access/requests").text
+    last["until"] = house.hub.now().date().isoformat()
+    assert api(owner, "/projects/study/data-sets/people/approve", last).json()["data_sets"] == {"people": True}
+    assert api(owner, "/projects/study/data-sets/people/approve", last).status_code == 409
+    assert (ask(lead, project), ask(late, project)) == (201, 201)
+    assert post(lead, "/projects/study/data/remove", "/projects/study", data_set="people").status_code == 409
+    clock.move(days=2)
+    house.awake(lead)
+    assert post(lead, "/projects/study/data/remove", "/projects/study", data_set="people").status_code == 303
+
+
+def test_a_request_for_a_project_is_granted_to_its_members(house: House, owner: Visitor, person: People) -> None:
+    lead, late = person("analyst"), person("analyst", name="Tom")
+    project = study(lead)
+    wish = {"data_set": "people", "purpose": "hearts", "wanted": ASKING, "project": project}
+    number = api(lead, "/access-requests", wish).json()["id"]
+    assert api(owner, "/projects/study", method="GET").status_code == 404, "the request shows them its name alone"
+    granted = api(owner, f"/access-requests/{number}/grant", {"rules": ASKING})
+    assert (granted.status_code, granted.json()["state"]) == (200, "granted"), granted.text
+    assert ask(lead, project) == 201
+    assert api(owner, "/projects/study", method="GET").json()["data_sets"] == {"people": True}
+    api(lead, "/projects/study/members", {"email": late.caller.email})
+    api(late, "/projects/study/join")
+    assert ask(late, project) == 403
+    assert api(owner, "/projects/study/data-sets/people/confirm").status_code == 200
+    assert ask(late, project) == 201
+    with house.hub.database.reading() as db:
+        [grant] = [each for each in grants_on(db, "data-set", db.scalars(select(DataSet.id)).one()) if each.request]
+    assert post(owner, f"/datasets/people/access/{grant.id}/revoke", "/datasets/people/access").status_code == 303
+    assert api(owner, "/projects/study", method="GET").json()["data_sets"] == {"people": False}
+    second = api(lead, "/access-requests", wish).json()["id"]
+    assert api(lead, "/projects/study/close").status_code == 200
+    assert api(owner, f"/access-requests/{second}/grant", {"rules": ASKING}).json()["detail"] == "its project is closed"
 
 
 def test_a_grant_to_a_project_is_given_to_its_members_of_that_day(house: House, owner: Visitor, person: People) -> None:
@@ -88,6 +176,20 @@ def test_an_invitation_is_answered_in_the_same_way_whoever_has_the_address(owner
     assert post(bob, "/projects/study/join", "/projects", decline="1").status_code == 303
     assert api(bob, "/projects/study/join").status_code == 404
     assert api(lead, "/projects/study/members/nil@example.org", method="DELETE").json()["invited"] == []
+
+
+def test_a_lead_takes_a_member_out_by_address(owner: Visitor, person: People) -> None:
+    lead, bob = person("analyst", name="Lea"), person("analyst", email="bob@example.org", name="Bob")
+    person("analyst", email="eve@example.org")
+    study(lead)
+    api(lead, "/projects/study/members", {"email": "bob@example.org"})
+    assert sorted(api(bob, "/projects/study/join").json()["members"]) == ["Bob", "Lea"]
+    for nobody in ("eve@example.org", "nil@example.org", "Bob", owner.id):
+        told = api(lead, f"/projects/study/members/{nobody}", method="DELETE")
+        assert (told.status_code, told.json()["title"]) == (404, "There is no such member"), nobody
+    assert api(lead, f"/projects/study/members/{lead.caller.email}", method="DELETE").status_code == 409
+    assert api(lead, "/projects/study/members/Bob@Example.org", method="DELETE").json()["members"] == ["Lea"]
+    assert api(bob, "/projects/study", method="GET").status_code == 404
 
 
 def test_a_grant_by_address_is_answered_in_the_same_way_whoever_has_it(house: House, owner: Visitor, person: People) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cloister.hub.platform.access import grant, revoke
+from cloister.hub.platform.catalogue.managing import delete
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.records.trail import AuditLine
 from cloister.privacy import PureDP
@@ -206,6 +207,50 @@ def test_a_request_expires_with_what_it_asks_for(house: House, clock: Clock, own
     assert "No requests to decide." in owner.client.get("/").text
     again = bob.client.post("/api/v1/access-requests", json=body | {"wanted": {"actions": ["question.ask"]}}, headers=bob.bearer)
     assert again.status_code == 201, "one that nobody can decide any more stands in nobody's way"
+
+
+def test_what_was_asked_of_a_data_set_that_is_deleted_waits_for_nobody(house: House, owner: Visitor, bob: Visitor) -> None:
+    house.sample_data_set(owner=owner)
+    post(owner, "/datasets/people/access", preset="listed")
+    body = {"data_set": "people", "purpose": "a study", "wanted": {"actions": ["question.ask"]}}
+    number = bob.client.post("/api/v1/access-requests", json=body, headers=bob.bearer).json()["id"]
+    project = {"name": "heart", "title": "The heart study", "purpose": "hearts"}
+    bob.client.post("/api/v1/projects", json=project, headers=bob.bearer)
+    bob.client.post("/api/v1/projects/heart/data-sets", json={"data_set": "people"}, headers=bob.bearer)
+    waiting = owner.client.get("/").text
+    assert f"/access/requests/{number}" in waiting
+    assert "/projects/heart" in waiting
+    delete(house.hub, owner.caller, "people", "people")
+    assert "No requests to decide." in owner.client.get("/").text
+    assert owner.client.get("/api/v1/access-requests?to_decide=true", headers=owner.bearer).json()["items"] == []
+    assert "The heart study" not in owner.client.get("/access/requests").text
+    assert "Grant it" not in owner.client.get(f"/access/requests/{number}").text
+    assert bob.client.get(f"/api/v1/access-requests/{number}", headers=bob.bearer).json()["state"] == "expired"
+
+
+def test_a_granted_request_is_as_its_grant_is(house: House, clock: Clock, owner: Visitor, bob: Visitor) -> None:
+    house.sample_data_set(owner=owner)
+    post(owner, "/datasets/people/access", preset="listed")
+
+    def granted(wanted: dict[str, str], given: dict[str, str]) -> str:
+        body = {"data_set": "people", "purpose": "ages", "wanted": {"actions": ["question.ask"], **wanted}}
+        path = f"/api/v1/access-requests/{bob.client.post('/api/v1/access-requests', json=body, headers=bob.bearer).json()['id']}"
+        rules = {"actions": ["question.ask"], **given}
+        assert owner.client.post(f"{path}/grant", json={"rules": rules}, headers=owner.csrf()).status_code == 200
+        return path
+
+    def states() -> list[str]:
+        return [bob.client.get(path, headers=bob.bearer).json()["state"] for path in (shorter, longer)]
+
+    shorter, longer = granted({}, {"until": day(house, 2)}), granted({"until": day(house, 2)}, {})
+    assert states() == ["granted", "granted"]
+    clock.move(days=4)
+    assert states() == ["expired", "granted"]
+    house.awake(owner)
+    grants = owner.client.get("/api/v1/grants", params={"data_set": "people"}).json()["items"]
+    for each in grants:
+        owner.client.delete(f"/api/v1/grants/{each['id']}", headers=owner.csrf())
+    assert states() == ["revoked", "revoked"]
 
 
 def test_a_new_request_is_shown_to_an_owner_who_decided_many(house: House, owner: Visitor, bob: Visitor) -> None:

@@ -69,6 +69,8 @@ def test_every_condition_has_its_line() -> None:
         "Methods": "Gaussian naive Bayes, Ridge regression, of old",
         "Together with": "only health",
     }
+    told = {line.name: line.text for line in grant_lines(made(rules, projects=["j1"]), NAMES)}
+    assert told["Share of the budget"] == "ε = 0.5 for all members of a project together"
     nothing = {
         line.name: line.text for line in grant_lines(made({"actions": ["question.ask"], "purposes": [], "columns": []}), NAMES)
     }

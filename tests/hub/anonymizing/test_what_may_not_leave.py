@@ -115,6 +115,17 @@ def test_a_released_table_is_nobody_elses_at_any_moment(house: House, owner: Vis
     assert seen == [404, 404, 404]
 
 
+def test_a_released_table_has_the_data_provider_whose_policy_binds_it(house: House, owner: Visitor) -> None:
+    giver = house.person("provider")
+    with house.hub.database.begin() as db:
+        row = db.query(DataSet).filter_by(name="people").one()
+        row.provider, row.metadata_ = giver.caller.email, {"contribution": {"purposes": ["teaching"]}}
+        bump(db)
+    told = run(house, owner, "/anonymised", RELEASE)
+    assert told["state"] == "done", told
+    assert "teaching" in giver.client.get("/contributions/people_public").text
+
+
 def _deleted(house: House, owner: Visitor) -> None:
     delete(house.hub, owner.caller, "people", "people")
 

@@ -9,7 +9,7 @@ import pytest
 
 from cloister.errors import CloisterError
 from cloister.hub.hub import Hub
-from cloister.hub.platform.catalogue import expire, live_of
+from cloister.hub.platform.catalogue import expire, live_of, managing
 from cloister.hub.platform.catalogue.registering import Wanted, registered
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.services.asking import QuestionRequest, ask
@@ -50,6 +50,20 @@ def test_a_version_that_does_not_fit_leaves_everything_as_it_was(world: World, a
     assert "Instead" in answer.text
     assert world.left() == before
     assert count(ada) == pytest.approx(400, abs=60)
+
+
+def test_the_second_of_two_deletions_at_once_is_told_that_it_is_gone(
+    world: World, ada: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.register()
+    alone = managing.delete
+
+    def behind_another(*given: Any) -> None:
+        alone(*given)
+        alone(*given)
+
+    monkeypatch.setattr(managing, "delete", behind_another)
+    assert ada.api("DELETE", "/datasets/people").status_code == 404
 
 
 def test_an_old_version_is_destroyed_and_the_present_one_is_not(world: World, ada: Sender) -> None:

@@ -276,9 +276,12 @@ def test_that_a_name_is_taken_is_public_and_all_that_is_told(world: World, ada: 
         ada.post(f"/datasets/people/{path}", "/datasets/people/manage", **(act or {}))
         answer = eve.api("POST", "/datasets", json=body(upload, population="eves"))
         told.add((answer.status_code, answer.text))
+    ada.api("DELETE", "/datasets/people")
+    answer = eve.api("POST", "/datasets", json=body(upload, population="eves"))
+    told.add((answer.status_code, answer.text))
     [(status, said)] = told
     assert status == 409
-    assert "there is a data set of that name" in said
+    assert "a data set has that name, or had it until it was deleted" in said
     assert "ada" not in said
     taken = world.rows(Population)[0].name
     refused = eve.api("POST", "/datasets", json=body(upload, name="mine", population=taken))

@@ -186,7 +186,7 @@ def test_a_name_that_is_taken_is_a_conflict_and_can_be_mended(world: World, ada:
     ada.declare(number, **FORM)
     answer = ada.post(f"/register/{number}/open", "/register")
     assert answer.status_code == 409
-    assert "there is a data set of that name" in answer.text
+    assert "a data set has that name, or had it until it was deleted" in answer.text
     ada.declare(number, **{**FORM, "name": "people_2", "population": "people"})
     assert ada.post(f"/register/{number}/open", "/register").status_code == 303
 

@@ -75,6 +75,18 @@ def test_the_next_window_takes_one_act_and_no_file(world: World, ada: Sender) ->
     }
 
 
+def test_the_next_window_is_of_the_same_data_provider(world: World, ada: Sender) -> None:
+    """Their policy binds its rows from the first moment, so they see the window, and can change the policy there."""
+    pat = world.somebody("pat@example.org", "provider")
+    opened(ada, rows(*EDGES), provider="pat@example.org")
+    assert pat.post(f"/contributions/{Q1}", purposes="research").status_code == 303
+    assert window(ada).status_code == 201
+    assert pat.get(f"/contributions/{Q2}").status_code == 200
+    assert pat.post(f"/contributions/{Q2}", purposes="teaching").status_code == 303
+    kept = {row.name: row.metadata_["contribution"]["purposes"] for row in world.rows(DataSet)}
+    assert kept == {Q1: ["research"], Q2: ["teaching"]}
+
+
 def test_one_growing_file_renews_every_open_window_under_its_own_budget(world: World, ada: Sender) -> None:
     opened(ada, rows(EDGES[0], "2026-04-01", each=100))
     window(ada)

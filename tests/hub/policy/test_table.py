@@ -41,6 +41,8 @@ stew      | trail.read         | - | - | - | yes role role
 root      | trail.verify       | - | - | - | yes role role
 ada       | trail.read         | - | - | - | no role no-role
 bob       | trail.read         | - | - | - | no role no-role
+root      | trail.acknowledge  | - | - | - | yes role role
+bob       | trail.acknowledge  | - | - | - | no role no-role
 bob       | trail.own          | - | - | - | yes role role
 root      | settings.see       | - | - | - | yes role role
 stew      | settings.see       | - | - | - | no role no-role
@@ -53,6 +55,8 @@ prov      | dataset.register   | - | - | - | no role no-role
 algo      | algorithm.register | - | - | - | yes role role
 ada       | algorithm.register | - | - | - | no role no-role
 plain     | access.ask         | - | - | - | yes role role
+plain     | project.join       | - | - | - | yes role role
+plain     | release.pool       | - | - | - | yes role role
 bob       | project.create     | - | - | - | yes role role
 csp       | project.create     | - | - | - | no role no-role
 bob       | budget.ask         | - | - | - | yes role role

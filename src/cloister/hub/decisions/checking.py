@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from cloister.errors import AccessDenied
 from cloister.hub.caller import Caller
-from cloister.hub.decisions.facts import Facts, facts_of, inside, who_of
+from cloister.hub.decisions.facts import Facts, facts_of, inside, project_of, who_of
 from cloister.hub.decisions.policy import Context, Decision, Object, Spend, actions, decide, decide_together, denied
 from cloister.hub.hub import Hub
 from cloister.hub.problems import Missing
@@ -93,6 +93,15 @@ def allowed_together(
     facts = facts or facts_of(hub, db)
     seen = [_seen(each, action, context) for each in objects] if context.project else objects
     return decide_together(who_of(caller, facts), action, seen, context, facts.mandatory)
+
+
+def own_project(hub: Hub, db: Session, caller: Caller, named: str, *, closed: bool = False) -> str:
+    """The id of a project that somebody is in, from its name or its id; empty for none. `closed`: a closed one, too."""
+    facts = facts_of(hub, db)
+    project, mine = project_of(facts, caller, named), caller.projects if closed else caller.projects & facts.projects.keys()
+    if project and project not in mine:
+        raise Missing("There is no such project", why="it does not exist, or you are not a member of it", instead="/projects")
+    return project
 
 
 def no_algorithm() -> Missing:

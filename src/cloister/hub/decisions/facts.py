@@ -194,6 +194,12 @@ def read_facts(db: Session) -> Facts:
     )
 
 
+def project_of(facts: Facts, caller: Caller, named: str) -> str:
+    """The id of an open project that the caller is in, from its id or its name; anything else stays as it is, to be refused."""
+    mine = caller.projects & facts.projects.keys()
+    return named if named in mine else next((each for each in mine if facts.projects[each].name == named), named)
+
+
 def project_account(project: str) -> str:
     """The name under which the ledger counts what is asked in a project, by the project's name.
 

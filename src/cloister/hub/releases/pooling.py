@@ -69,7 +69,7 @@ def pooling_api(routes: Routes, kinds: Mapping[str, ReleaseKind]) -> None:
 
     @routes.post(
         "/releases/pool",
-        "release.see",
+        "release.pool",
         "Pool releases of different populations",
         "The pool, a release of the same kind",
         ticked=True,
@@ -100,7 +100,7 @@ def pooling_pages(routes: Pages, kind: ReleaseKind) -> None:
         """Those that may be pooled."""
         return shown(request, hub, caller, {})
 
-    @routes.post(f"{kind.path}/pool", "release.see", ticked=True)
+    @routes.post(f"{kind.path}/pool", "release.pool", ticked=True)
     def pooled(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """To the page of the pool."""
         typed = {name: form.text(name, most=200) for name in ("table", "title")}

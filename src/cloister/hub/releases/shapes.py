@@ -20,12 +20,12 @@ class Sent(BaseModel):
 
 
 class Sharing(Sent):
-    """With whom: the e-mail address of a person, or the id of a project."""
+    """With whom: the e-mail address of a person, or the name or the id of a project."""
 
     model_config = example(email="ada@example.org")
 
     email: Annotated[str, Field(max_length=254)] = ""
-    project: Annotated[str, Field(max_length=32)] = ""
+    project: Annotated[str, Field(max_length=63)] = ""
 
 
 class Renamed(Sent):

@@ -14,12 +14,13 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
+from cloister.hub.decisions.checking import own_project
+from cloister.hub.decisions.facts import facts_of, project_of
 from cloister.hub.decisions.policy import why
 from cloister.hub.decisions.policy.shares import SHARE
 from cloister.hub.hub import Hub
 from cloister.hub.labels import check_title
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.people import folded
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
@@ -34,10 +35,7 @@ _MOST = 200
 def share_release(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
     """Show a release to the members of a project of one's own; or to whoever has an address: one that nobody has is as good."""
     if project:
-        if project not in caller.projects:
-            raise Missing(
-                "There is no such project", why="you are not a member of a project with this id", instead="one of your projects"
-            )
+        project = own_project(hub, db, caller, project, closed=True)
         if db.get(ProjectShare, (row.id, project)) is None:
             db.add(ProjectShare(release=row.id, project=project, shared=hub.now()))
         _told(hub, db, caller, "release.share", row, project=project)
@@ -55,6 +53,7 @@ def share_release(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email
 def withdraw(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
     """Show it no longer; what was looked at or downloaded before is not undone."""
     if project:
+        project = project_of(facts_of(hub, db), caller, project)
         db.execute(delete(ProjectShare).where(ProjectShare.release == row.id, ProjectShare.project == project))
         _told(hub, db, caller, "release.withdraw", row, project=project)
     else:

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session as Db
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check_together, context_of
-from cloister.hub.decisions.facts import Facts, facts_of, known_generation, who_of
+from cloister.hub.decisions.facts import Facts, facts_of, known_generation, project_of, who_of
 from cloister.hub.decisions.held import Decided, Exchanged, Held
 from cloister.hub.decisions.policy import Context, Decision, Object, Policy, Spend, decide, derived
 from cloister.hub.generation import claim_generation, read_generation
@@ -59,7 +59,7 @@ class Terms:
     action: str
     purpose: str = ""
     project: str = ""
-    """The id of the project in which it is asked for."""
+    """The project in which it is asked for: its name or its id; of what was authorised, its id."""
     algorithm: str = ""
     """The id of the algorithm under which it runs; empty for none."""
     method: str = ""
@@ -160,7 +160,8 @@ def authorise(
 ) -> Authorised:
     """The session that may do the work, or the refusal. `seen`: the data sets that it may mean, by name, of those that the person
     may see. `priced`: whether money is asked about, where any rule or grant speaks of it."""
-    who = account_of(facts, caller, work.terms.project)
+    terms, words = replace(work.terms, project=project_of(facts, caller, work.terms.project)), work.words
+    who = account_of(facts, caller, terms.project)
     live = live_of(hub)
     first = live.session(db, who, tables=seen, progress=progress, generation=facts.generation)
     with first.registry.pinned() as now:
@@ -173,7 +174,6 @@ def authorise(
         objects = (*own, *[each for each in parts if each.name not in asked])
         columns = {each.id: touched[each.name] for each in objects}
 
-        terms, words = work.terms, work.words
         priced = priced and bounded(facts, objects)
         decisions = check_together(hub, db, caller, terms.action, objects, terms.context(hub, caller, columns, {}), facts)
         money: Mapping[str, Spend] = {}

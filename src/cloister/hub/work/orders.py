@@ -60,7 +60,7 @@ class Order(Protocol):
 
     @property
     def project(self) -> str:
-        """The id of the project in which; empty: in none."""
+        """The name or the id of the project in which; empty: in none."""
 
     @property
     def algorithm(self) -> str:
@@ -281,7 +281,7 @@ def keep(
         body=product.body if isinstance(product.body, bytes) else b"",
         policy=found.policy.to_dict(),
         created=hub.now(),
-        details={"project": order.project, **product.details},
+        details={"project": found.terms.project, **product.details},
     )
     result = ({} if product.data_set else {kind.name: number}) | {"href": f"{kind.path}/{number}"}
     told: dict[str, Any] = {"columns": found.columns, **work.written(found), **charges.told}
@@ -356,6 +356,7 @@ def _register(
         public=True,
         about=wanted.about,
         metadata={"policy": given.get("policy", {}), "columns": columns, "contribution": given.get("contribution", {})},
+        provider=source.provider,
         released={"population": source.population or "", "institution": source.institution},
         along=along,
         looked=looked,

@@ -124,6 +124,7 @@ BUILT_IN = (
     _of("metrics.see", N_("See the metrics"), ADMINISTRATOR),
     _of("trail.own", N_("View your own audit log"), ANYBODY),
     _of("trail.read", N_("View the whole audit log"), *_OFFICE),
+    _of("trail.acknowledge", N_("Acknowledge alerts"), *_OFFICE),
     _of("trail.verify", N_("Verify the audit log"), *_OFFICE),
     _of("dataset.register", N_("Register a data set"), OWNER),
     _of(
@@ -148,6 +149,7 @@ BUILT_IN = (
     _of("access.decide", N_("Decide on a request for access"), OWNER, by="owner", by_token=False),
     _of("project.create", N_("Start a project"), *_USERS, *_OFFICE),
     _of("project.manage", N_("Manage a project"), *_USERS, *_OFFICE, by="owner"),
+    _of("project.join", N_("Join a project"), ANYBODY),
     _of("project.see", N_("See a project"), ANYBODY, by="grant", overseers=_OFFICE),
     _of("question.explain", N_("Explain a query"), *_USERS, by="grant", implied_by=("question.ask",), as_algorithm=True),
     _of(
@@ -168,6 +170,7 @@ BUILT_IN = (
     _of("joint.run", N_("Learn jointly: the result goes to all owners"), *_USERS, by="grant", data=True),
     _of("release.see", N_("See a release"), ANYBODY, by="grant", data=True, implied_by=("release.download", "release.share")),
     _of("release.download", N_("Download a release"), ANYBODY, by="grant", data=True),
+    _of("release.pool", N_("Pool releases"), ANYBODY),
     _of("release.share", N_("Share a release"), *_USERS, by="grant", data=True),
     _of("release.publish", N_("Publish an answer on other sites"), *_USERS, by="grant", data=True, by_token=False),
     _of("algorithm.register", N_("Register an algorithm"), ALGORITHM_PROVIDER),

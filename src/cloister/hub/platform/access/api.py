@@ -134,7 +134,7 @@ def _requests(routes: Routes) -> None:
 
     @routes.post(
         "/access-requests/{number}/messages",
-        "access.see",
+        "access.ask",
         "Send a message on an access request",
         "The request with its messages",
         status_code=201,

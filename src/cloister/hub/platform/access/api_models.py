@@ -70,7 +70,7 @@ class AccessWish(Taken):
     data_set: Name
     purpose: Annotated[Text, Field(min_length=1, max_length=1000)]
     wanted: Rules
-    project: Annotated[str, Field(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")] = ""
+    project: Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9_-]*$")] = ""
     message: Text = ""
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import of_each
 from cloister.hub.description import Limit, read_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import algorithms, projects
 from cloister.hub.platform.access.api_models import (
     AlgorithmOut,
@@ -53,7 +53,7 @@ def _projects(routes: Routes) -> None:
     @routes.get("/projects", "project.see", "List projects", "The projects that you see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[ProjectOut]:
         with hub.database.reading() as db:
-            found = [_shown(db, caller, row) for row in projects.projects_of(hub, db, caller)]
+            found = [_shown(hub, db, caller, row) for row in projects.projects_of(hub, db, caller)]
         return paged(found, after, limit)
 
     @routes.post("/projects", "project.create", "Create a project", "The project", status_code=201)
@@ -62,12 +62,12 @@ def _projects(routes: Routes) -> None:
             made = projects.make_project(
                 hub, db, caller, name=body.name, title=body.title, purpose=body.purpose, about=body.about
             )
-            return _shown(db, caller, made)
+            return _shown(hub, db, caller, made)
 
     @routes.get("/projects/{name}", "project.see", "Get a project", "The project with its members and data sets")
     def one(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.reading() as db:
-            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+            return _shown(hub, db, caller, projects.seen_project(hub, db, caller, name))
 
     @routes.post(
         "/projects/{name}/members",
@@ -80,12 +80,12 @@ def _projects(routes: Routes) -> None:
         with hub.database.begin() as db:
             row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
             projects.invite(hub, db, caller, row, body.email)
-            return _shown(db, caller, row)
+            return _shown(hub, db, caller, row)
 
-    @routes.post("/projects/{name}/join", "project.see", "Join a project", "The project that you joined")
+    @routes.post("/projects/{name}/join", "project.join", "Join a project", "The project that you joined")
     def join(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
-            return _shown(db, caller, projects.join(hub, db, caller, name))
+            return _shown(hub, db, caller, projects.join(hub, db, caller, name))
 
     @routes.delete(
         "/projects/{name}/members/{person}",
@@ -94,9 +94,10 @@ def _projects(routes: Routes) -> None:
         "The project without them",
     )
     def leave(hub: HubDep, caller: PersonDep, name: Name, person: _Member) -> ProjectOut:
+        """`person` is the e-mail address of a member or of an invitation, or the id of a member."""
         with hub.database.begin() as db:
             projects.remove_member(hub, db, caller, name, person)
-            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+            return _shown(hub, db, caller, projects.seen_project(hub, db, caller, name))
 
     @routes.post(
         "/projects/{name}/data-sets",
@@ -107,7 +108,7 @@ def _projects(routes: Routes) -> None:
     def ask(hub: HubDep, caller: PersonDep, name: Name, body: AskDataSet) -> ProjectOut:
         with hub.database.begin() as db:
             projects.ask_data_set(hub, db, caller, name, body.data_set)
-            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+            return _shown(hub, db, caller, projects.seen_project(hub, db, caller, name))
 
     @routes.post(
         "/projects/{name}/data-sets/{data_set}/approve",
@@ -121,7 +122,7 @@ def _projects(routes: Routes) -> None:
         """Let the project work with a data set of yours; the body is the grant's rules in their JSON form."""
         with hub.database.begin() as db:
             projects.approve(hub, db, caller, name, data_set, rules)
-            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+            return _shown(hub, db, caller, projects.seen_project(hub, db, caller, name))
 
     @routes.post(
         "/projects/{name}/data-sets/{data_set}/confirm",
@@ -133,12 +134,12 @@ def _projects(routes: Routes) -> None:
         """Let those work with a data set of yours who joined the project after you approved."""
         with hub.database.begin() as db:
             projects.confirm(hub, db, caller, name, data_set)
-            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+            return _shown(hub, db, caller, projects.seen_project(hub, db, caller, name))
 
     @routes.post("/projects/{name}/close", "project.manage", "Close a project", "The closed project")
     def close(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
-            return _shown(db, caller, projects.close_project(hub, db, caller, name))
+            return _shown(hub, db, caller, projects.close_project(hub, db, caller, name))
 
 
 def _algorithms(routes: Routes) -> None:
@@ -189,10 +190,10 @@ def _algorithms(routes: Routes) -> None:
             return grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0]
 
 
-def _shown(db: Session, caller: Caller, row: Project) -> ProjectOut:
+def _shown(hub: Hub, db: Session, caller: Caller, row: Project) -> ProjectOut:
     members = [each.person for each in projects.members_of(db, row)]
     names = names_in(db, people=[row.lead, *members])
-    waiting = projects.waiting_members(db, row)
+    waiting = projects.waiting_members(hub, db, row)
     return read_of(
         ProjectOut,
         row,
@@ -200,5 +201,5 @@ def _shown(db: Session, caller: Caller, row: Project) -> ProjectOut:
         members=[names.person(each) for each in members],
         invited=projects.invited_to(db, row) if caller.id in members else [],
         waiting={data_set: sorted(map(names.person, people)) for data_set, people in waiting.items()},
-        data_sets={data_set.name: place.approved is not None for place, data_set in projects.data_sets_in(db, row)},
+        data_sets={data_set.name: state == "approved" for state, data_set in projects.data_sets_in(hub, db, row)},
     )

@@ -102,9 +102,10 @@ def revoke_in(hub: Hub, db: Session, caller: Caller, number: str) -> Grant:
         raise _missing()  # of a grant on somebody else's object, not even its existence is told
     if found.revoked is None:
         found.revoked, found.revoked_by = hub.now(), caller.id
-        place = db.get(ProjectDataSet, (found.request, found.object)) if found.request else None
-        if place is not None:
-            place.approved, place.approved_by = None, ""
+        for project in grant_in_row(found)[0].members.projects or () if found.request else ():
+            place = db.get(ProjectDataSet, (project, found.object))
+            if place is not None:
+                place.approved, place.approved_by = None, ""
         bump(db)
         _told(hub, db, caller, action, found.kind, found.object, grant=found.id, role=found.role, revoked=True)
     return found
@@ -119,12 +120,21 @@ def confirm_in(
     found = grant_in_row(row)[0]
     new = newcomers(db, found) if shown is None else newcomers(db, found) & shown
     if new:
-        people = (found.members.people or frozenset()) | new
-        kept = replace(found, members=replace(found.members, people=people)).to_keep()
-        row.attributes = kept["members"]
+        _keep_people(row, found, (found.members.people or frozenset()) | new)
         bump(db)
         _told(hub, db, caller, action, row.kind, row.object, grant=row.id, role=row.role, joined=sorted(new))
     return new
+
+
+def forget_in(row: Grant, person: str) -> None:
+    """Take somebody who left the project out of its grant."""
+    found = grant_in_row(row)[0]
+    if found.members.people is not None and person in found.members.people:
+        _keep_people(row, found, found.members.people - {person})
+
+
+def _keep_people(row: Grant, found: GrantFacts, people: frozenset[str]) -> None:
+    row.attributes = replace(found, members=replace(found.members, people=people)).to_keep()["members"]
 
 
 def newcomers(db: Session, found: GrantFacts) -> frozenset[str]:
@@ -138,6 +148,16 @@ def grants_on(db: Session, kind: str, number: str) -> list[Grant]:
     """Every grant on an object, revoked ones too, the newest first."""
     wanted = select(Grant).where(Grant.kind == kind, Grant.object == number)
     return list(db.scalars(wanted.order_by(Grant.created.desc(), Grant.id)))
+
+
+def state_of_grant(hub: Hub, facts: GrantFacts) -> str:
+    """Whether a grant holds: active, waiting for its first moment, expired, or revoked."""
+    if facts.revoked:
+        return "revoked"
+    until, begin = facts.rules.until, facts.rules.not_before
+    if until is not None and until <= hub.now():
+        return "expired"
+    return "waiting" if begin is not None and begin > hub.now() else "active"
 
 
 def seen_data_set(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[DataSet, Object]:

@@ -67,7 +67,7 @@ def add(routes: Pages) -> None:
 
         return _act(request, hub, caller, name, form, said, act)
 
-    @routes.post("/projects/{name}/join", "project.see")
+    @routes.post("/projects/{name}/join", "project.join")
     def join(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Join, where one is invited, or decline."""
         _, stays = request_gettext(request), form.flag("decline")
@@ -135,7 +135,7 @@ def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
         return {
             "projects": rows,
             "names": names_in(db, people=[row.lead for row in (*rows, *invited)]),
-            "waiting": projects.waiting_for(db, caller),
+            "waiting": projects.waiting_for(hub, db, caller),
             "invited": invited,
             "creates": not actions()["project.create"].roles.isdisjoint(caller.roles),
             "typed": Typed(typed),
@@ -147,24 +147,24 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
     with hub.database.reading() as db:
         row = projects.seen_project(hub, db, caller, name)
         members = projects.members_of(db, row)
-        data = projects.data_sets_in(db, row)
+        data = projects.data_sets_in(hub, db, row)
         leads = row.closed is None and allowed(hub, db, caller, "project.manage", project_object(row)).allowed
         parts = [service.in_project(hub, db, caller, row) for service in hub.services if service.in_project is not None]
         shown = {name: value for part in parts for name, value in part.items()}
-        waiting = projects.waiting_members(db, row)
+        waiting = projects.waiting_members(hub, db, row)
         people = [row.lead, *(each.person for each in members), *(each[1].owner for each in data)]
         names = names_in(db, people=[*people, *(each.person for each in shown.get("releases", ()))])
         return {
             "row": row,
             "members": members,
             "invited": projects.invited_to(db, row) if leads else [],
-            "newcomers": {each.name: (each, waiting[each.name]) for _place, each in data if each.name in waiting},
+            "newcomers": {each.name: (each, waiting[each.name]) for _state, each in data if each.name in waiting},
             "data": data,
             "leads": leads,
             "inside": row.id in caller.projects,
             **shown,
             "names": names,
-            "owned": [each for place, each in data if each.owner == caller.id and place.approved is None],
+            "owned": [each for state, each in data if each.owner == caller.id and state != "approved"],
             "actions": [(key, title) for key, title in grantable("data-set") if key not in _ELSEWHERE],
             "methods": titled(),
             "typed": Typed(

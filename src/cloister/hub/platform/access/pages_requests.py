@@ -52,7 +52,7 @@ def add(routes: Pages) -> None:
                 "waiting": request_views(hub, db, requests.to_decide(hub, db, caller), _),
                 "decided": request_views(hub, db, requests.to_decide(hub, db, caller, decided=True), _),
                 "mine": request_views(hub, db, requests.mine(db, caller), _),
-                "projects": projects.waiting_for(db, caller),
+                "projects": projects.waiting_for(hub, db, caller),
             }
         return render(request, "access/requests.html", **values)
 
@@ -90,7 +90,7 @@ def add(routes: Pages) -> None:
         """One request, with what was said."""
         return render(request, "access/request.html", **_one(request, hub, caller, number, {}))
 
-    @routes.post("/access/requests/{number}/messages", "access.see")
+    @routes.post("/access/requests/{number}/messages", "access.ask")
     def speak(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Say something."""
 
@@ -203,7 +203,7 @@ def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     ]
     items += [
         (f"{project.title}: {data_set.name}", f"/projects/{project.name}", project.purpose[:80])
-        for project, data_set in projects.waiting_for(db, caller)
+        for project, data_set in projects.waiting_for(hub, db, caller)
     ]
     found = []
     if caller.has("owner"):
@@ -216,9 +216,8 @@ def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
         }
         found.append(Card(template="access/card.html", values=values, order=20))
     if own:
-        shown = [
-            (names.object(row.data_set), f"/access/requests/{row.id}", requests.state_of(hub, row)) for row in own[:_ON_A_CARD]
-        ]
+        states = requests.states_of(hub, db, own[:_ON_A_CARD])
+        shown = [(names.object(row.data_set), f"/access/requests/{row.id}", states[row.id]) for row in own[:_ON_A_CARD]]
         values = {
             "title": N_("My requests for access"),
             "href": "/access/requests",

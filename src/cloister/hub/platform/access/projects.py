@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -25,14 +25,23 @@ from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.algorithms import checked_name
-from cloister.hub.platform.access.granting import confirm_in, grant_in, newcomers, own_data_set, revoke_in, seen_data_set
+from cloister.hub.platform.access.granting import (
+    confirm_in,
+    forget_in,
+    grant_in,
+    newcomers,
+    own_data_set,
+    revoke_in,
+    seen_data_set,
+    state_of_grant,
+)
 from cloister.hub.platform.access.requests import spoken
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.access import Grant, Project, ProjectDataSet, ProjectInvitation, ProjectMember
+from cloister.hub.records.access import AccessRequest, Grant, Project, ProjectDataSet, ProjectInvitation, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import folded
+from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.records.policies import grant_in_row
 
 _LONGEST = 200
@@ -92,34 +101,41 @@ def members_of(db: Session, row: Project) -> list[ProjectMember]:
 
 
 def remove_member(hub: Hub, db: Session, caller: Caller, name: str, person: str) -> None:
-    """Take somebody out: at once they may do nothing more by it. Whoever leads stays. An e-mail address: invite it no longer."""
+    """Take somebody out, by their e-mail address or their id: at once they may do nothing more by it. Whoever leads stays. An
+    address that is no member's is invited no longer."""
     row = seen_project(hub, db, caller, name, "project.manage", open_=True)
-    if "@" in person:
-        withdraw_invitation(hub, db, caller, row, person)
-        return
-    if person == row.lead:
+    known = person_of_address(db, person) if "@" in person else db.get(Person, person[:32])
+    if known is not None and known.id == row.lead:
         raise Conflict("The member stays", why="they lead the project", instead="close the project")
-    found = db.get(ProjectMember, (row.id, person[:32]))
-    if found is not None:
-        db.delete(found)
-        withdraw_invitation(hub, db, caller, row, db.get_one(Person, found.person).email)  # else they would join again by it
+    member = None if known is None else db.get(ProjectMember, (row.id, known.id))
+    if known is not None and member is not None:
+        db.delete(member)
+        withdraw_invitation(hub, db, caller, row, known.email)  # else they would join again by it
+        for grant in [each for given in _standing(hub, db, row).values() for each in given]:
+            forget_in(grant, known.id)  # if they join again, each owner is asked again
         bump(db)
-        _told(hub, db, caller, "project.manage", row, left=person)
+        _told(hub, db, caller, "project.manage", row, left=known.id)
+    elif "@" not in person or not withdraw_invitation(hub, db, caller, row, person):
+        why = "no member or invitation of the project has this e-mail address or id"
+        raise Missing("There is no such member", why=why, instead=f"/projects/{row.name}")
 
 
-def data_sets_in(db: Session, row: Project) -> list[tuple[ProjectDataSet, DataSet]]:
-    """The data sets that were asked for, approved ones too."""
-    wanted = select(ProjectDataSet, DataSet).join(DataSet, DataSet.id == ProjectDataSet.data_set)
+def data_sets_in(hub: Hub, db: Session, row: Project) -> list[tuple[str, DataSet]]:
+    """The data sets that were asked for, each with its state: asked, approved, or expired with the grant that approved it."""
+    wanted = select(ProjectDataSet.approved, DataSet).join(DataSet, DataSet.id == ProjectDataSet.data_set)
     wanted = wanted.where(ProjectDataSet.project == row.id, DataSet.state != "deleted")
-    return [(each[0], each[1]) for each in db.execute(wanted.order_by(DataSet.name))]
+    given = _standing(hub, db, row)
+    found = db.execute(wanted.order_by(DataSet.name))
+    return [("approved" if each[1].id in given else "expired" if each[0] else "asked", each[1]) for each in found]
 
 
 def ask_data_set(hub: Hub, db: Session, caller: Caller, name: str, data_set: str) -> None:
-    """Ask the owner of a data set to let the project work with it."""
+    """Ask the owner of a data set to let the project work with it, or to let it go on when their grant has ended."""
     row = seen_project(hub, db, caller, name, "project.manage", open_=True)
     found, _ = seen_data_set(hub, db, caller, data_set)
-    if db.get(ProjectDataSet, (row.id, found.id)) is None:
-        db.add(ProjectDataSet(project=row.id, data_set=found.id, asked=hub.now()))
+    place = db.get(ProjectDataSet, (row.id, found.id))
+    if place is None or (place.approved is not None and found.id not in _standing(hub, db, row)):
+        db.merge(ProjectDataSet(project=row.id, data_set=found.id, asked=hub.now(), approved=None, approved_by=""))
         db.flush()
         bump(db)
         _told(hub, db, caller, "project.manage", row, asked=found.id, data_sets=[found.id])
@@ -137,7 +153,7 @@ def approve(
         raise Missing(
             "There is no such request", why="the project did not ask for this data set", instead=f"/projects/{row.name}"
         )
-    if place.approved is not None:
+    if found.id in _standing(hub, db, row):
         raise Conflict("The approval has no effect", why="it was given already", instead="revoke the grant first")
     if shown is not None and any(each.person not in shown for each in members_of(db, row)):
         why, path = "somebody joined the project after the page was loaded", f"/projects/{row.name}"
@@ -157,17 +173,16 @@ def confirm(
     row = seen_project(hub, db, caller, name, open_=True)
     found, which = own_data_set(hub, db, caller, data_set, "access.decide")
     new: frozenset[str] = frozenset()
-    for grant in _given(db, row, found):
+    for grant in _standing(hub, db, row).get(found.id, ()):
         new |= confirm_in(hub, db, caller, grant, which, shown)
     return new
 
 
-def waiting_members(db: Session, row: Project) -> dict[str, frozenset[str]]:
+def waiting_members(hub: Hub, db: Session, row: Project) -> dict[str, frozenset[str]]:
     """By name of a data set, the members for whom its owner has not approved it: they joined afterwards."""
-    found = {data_set.name: _given(db, row, data_set) for _place, data_set in data_sets_in(db, row)}
-    told = {
-        name: frozenset().union(*(newcomers(db, grant_in_row(grant)[0]) for grant in grants)) for name, grants in found.items()
-    }
+    given, told = _standing(hub, db, row), dict[str, frozenset[str]]()
+    for _state, each in data_sets_in(hub, db, row):
+        told[each.name] = frozenset().union(*(newcomers(db, grant_in_row(grant)[0]) for grant in given.get(each.id, ())))
     return {name: people for name, people in told.items() if people}
 
 
@@ -178,13 +193,13 @@ def remove_data_set(hub: Hub, db: Session, caller: Caller, name: str, data_set: 
     place = None if found is None else db.get(ProjectDataSet, (row.id, found.id))
     if found is None or place is None:
         raise Missing("There is no such data set", why="the project does not work with it", instead=f"/projects/{row.name}")
-    gone = found.state == "deleted"
+    given = [] if found.state == "deleted" else _standing(hub, db, row).get(found.id, [])
     if caller.id == found.owner:
-        for grant in [] if gone else _given(db, row, found):
+        for grant in given:
             revoke_in(hub, db, caller, grant.id)
     else:
         check(hub, db, caller, "project.manage", project_object(row))
-        if place.approved is not None and not gone:
+        if given:
             raise Conflict("The data set stays", why="its owner approved it", instead="ask its owner to revoke it")
     db.delete(place)
     bump(db)
@@ -200,19 +215,29 @@ def close_project(hub: Hub, db: Session, caller: Caller, name: str) -> Project:
     return row
 
 
-def waiting_for(db: Session, caller: Caller) -> list[tuple[Project, DataSet]]:
+def waiting_for(hub: Hub, db: Session, caller: Caller) -> list[tuple[Project, DataSet]]:
     """The projects that wait for an owner's approval, or for a word on members who joined after it."""
     wanted = select(Project, DataSet).join(ProjectDataSet, ProjectDataSet.project == Project.id)
     wanted = wanted.join(DataSet, DataSet.id == ProjectDataSet.data_set)
     wanted = wanted.where(DataSet.owner == caller.id, Project.closed.is_(None))
-    asked = db.execute(wanted.add_columns(ProjectDataSet.approved).order_by(ProjectDataSet.asked))
-    return [(row[0], row[1]) for row in asked if row[2] is None or row[1].name in waiting_members(db, row[0])]
+    asked = [(row[0], row[1]) for row in db.execute(wanted.order_by(ProjectDataSet.asked))]
+    return [
+        (row, each)
+        for row, each in asked
+        if ("asked", each) in data_sets_in(hub, db, row) or each.name in waiting_members(hub, db, row)
+    ]
 
 
-def _given(db: Session, row: Project, data_set: DataSet) -> list[Grant]:
-    """The grants by which an owner approved."""
-    given = select(Grant).where(Grant.request == row.id, Grant.object == data_set.id, Grant.revoked.is_(None))
-    return list(db.scalars(given))
+def _standing(hub: Hub, db: Session, row: Project) -> dict[str, list[Grant]]:
+    """By data set, the grants by which its owner approved, or answered a request for the project, and which have not ended:
+    neither revoked nor past their last day."""
+    found: dict[str, list[Grant]] = {}
+    asked = select(AccessRequest.id).where(AccessRequest.project == row.id)
+    given = select(Grant).where(or_(Grant.request == row.id, Grant.request.in_(asked)), Grant.revoked.is_(None))
+    for grant in db.scalars(given):
+        if state_of_grant(hub, grant_in_row(grant)[0]) != "expired":
+            found.setdefault(grant.object, []).append(grant)
+    return found
 
 
 def _sees(hub: Hub, db: Session, caller: Caller, row: Project) -> bool:
@@ -239,14 +264,15 @@ def invite(hub: Hub, db: Session, caller: Caller, row: Project, address: str) ->
         _told(hub, db, caller, "project.manage", row, invited=known)
 
 
-def withdraw_invitation(hub: Hub, db: Session, caller: Caller, row: Project, address: str) -> None:
-    """Invite an address no longer."""
+def withdraw_invitation(hub: Hub, db: Session, caller: Caller, row: Project, address: str) -> bool:
+    """Invite an address no longer; whether it was invited."""
     known = folded(address)
     found = db.get(ProjectInvitation, (row.id, known))
     if found is not None:
         db.delete(found)
         db.flush()
         _told(hub, db, caller, "project.manage", row, withdrawn=known)
+    return found is not None
 
 
 def invited_to(db: Session, row: Project) -> list[str]:

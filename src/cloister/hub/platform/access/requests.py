@@ -6,7 +6,7 @@ What is said about one, of access or of budget, is a thread of messages, the old
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select
@@ -14,19 +14,19 @@ from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
-from cloister.hub.decisions.checking import allowed, check
-from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.checking import allowed, check, own_project
 from cloister.hub.decisions.policy import GrantFacts, Object
+from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.days import days_in
 from cloister.hub.platform.access.drafts import check_grant
-from cloister.hub.platform.access.granting import grant_in, own_data_set, seen_data_set
+from cloister.hub.platform.access.granting import grant_in, own_data_set, seen_data_set, state_of_grant
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.access import AccessRequest, Message
+from cloister.hub.records.access import AccessRequest, Grant, Message, Project, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.policies import wanted_in_row
+from cloister.hub.records.policies import grant_in_row, wanted_in_row
 from cloister.printable import is_text
 
 _LONGEST = 4000
@@ -76,13 +76,14 @@ def ask_access(
     """Ask for access to a data set. `wanted` are rules in their JSON form: actions, and perhaps columns, share, until."""
     check(hub, db, caller, "access.ask")
     row, which = seen_data_set(hub, db, caller, data_set)
-    if project and project not in caller.projects & facts_of(hub, db).projects.keys():
-        raise Missing("There is no such project", why="it does not exist, or you are not a member of it", instead="/projects")
+    project = own_project(hub, db, caller, project)
     told = spoken(purpose, "the purpose", 1000)
     found = _wanted(caller.id, project, days_in(wanted, hub.settings.zone))
     check_grant(hub, found, which, row)
     mine_open = select(AccessRequest).where(AccessRequest.person == caller.id, AccessRequest.state == "open")
-    waiting = [each.data_set for each in db.scalars(mine_open) if state_of(hub, each) == "open"]
+    unanswered = list(db.scalars(mine_open))
+    states = states_of(hub, db, unanswered)
+    waiting = [each.data_set for each in unanswered if states[each.id] == "open"]
     if row.id in waiting:
         raise Conflict("The request was refused", why="you have asked already, and it is open", instead="a message there")
     if len(waiting) >= _MOST_OPEN:
@@ -117,6 +118,14 @@ def grant_request(hub: Hub, db: Session, caller: Caller, number: str, draft: Map
     """Answer with a grant: to the person who asked, or to their project; its rules are the owner's."""
     row, data_set, which = _to_be_decided(hub, db, caller, number)
     members = {"projects": [row.project]} if row.project else {"people": [row.person]}
+    if row.project:  # it works with the data set from now on, so its page shows that, and the owner sees the project
+        if db.get_one(Project, row.project).closed is not None:
+            raise Conflict("The request was left as it is", why="its project is closed", instead="refuse it")
+        kept = ProjectDataSet(project=row.project, data_set=data_set.id, asked=row.created)
+        kept.approved, kept.approved_by = hub.now(), caller.id
+        db.merge(kept)
+        db.flush()
+        bump(db)
     given = {"role": draft.get("role") or "granted on request", "members": members, "rules": draft.get("rules", {})}
     found = grant_in(hub, db, caller, which, given, row=data_set, request=row.id)
     _decided(hub, db, caller, row, "granted", message)
@@ -153,19 +162,33 @@ def to_decide(hub: Hub, db: Session, caller: Caller, *, decided: bool = False) -
     wanted = select(AccessRequest).join(DataSet, DataSet.id == AccessRequest.data_set).where(DataSet.owner == caller.id)
     newest, waiting = AccessRequest.created.desc(), AccessRequest.state == "open"
     wanted = wanted.order_by(newest).limit(400) if decided else wanted.where(waiting).order_by(AccessRequest.created)
-    return [row for row in db.scalars(wanted) if (state_of(hub, row) == "open") is not decided][:200]
+    rows = list(db.scalars(wanted))
+    states = states_of(hub, db, rows)
+    return [row for row in rows if (states[row.id] == "open") is not decided][:200]
 
 
-def state_of(hub: Hub, row: AccessRequest) -> str:
-    """The state of a request as people see it: one that is open after the time that it asks for has expired."""
-    until = wanted_in_row(row)[0].rules.until
-    return "expired" if until is not None and until <= hub.now() and row.state in ("open", "granted") else row.state
+def states_of(hub: Hub, db: Session, rows: Sequence[AccessRequest]) -> dict[str, str]:
+    """The states of requests as people see them, by id: one that is open after the time that it asks for, or the data set, is
+    gone has expired, and one that was granted is as its grant is now, whatever it asked for."""
+    found = {row.id: row.state for row in rows}
+    given = select(Grant).where(Grant.request.in_([each for each, state in found.items() if state == "granted"]))
+    for grant in db.scalars(given):
+        state = state_of_grant(hub, grant_in_row(grant)[0])
+        found[grant.request] = state if state in ("expired", "revoked") else "granted"
+    waiting = [row for row in rows if row.state == "open"]
+    named = select(DataSet.id).where(DataSet.id.in_([row.data_set for row in waiting]), DataSet.state == "deleted")
+    gone = set(db.scalars(named))
+    for row in waiting:
+        until = wanted_in_row(row)[0].rules.until
+        if row.data_set in gone or (until is not None and until <= hub.now()):
+            found[row.id] = "expired"
+    return found
 
 
 def _to_be_decided(hub: Hub, db: Session, caller: Caller, number: str) -> tuple[AccessRequest, DataSet, Object]:
     row, data_set = request_for(hub, db, caller, number)
     found, which = own_data_set(hub, db, caller, data_set.name, "access.decide")
-    if state_of(hub, row) != "open":
+    if states_of(hub, db, [row])[row.id] != "open":
         raise _closed()
     return row, found, which
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TypeAlias
 
-from cloister.hub.decisions.policy import Action, GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
+from cloister.hub.decisions.policy import Action, GrantFacts, Hours, MandatoryRule, Members, Part, actions
 from cloister.hub.decisions.policy.facts import clock
 from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.platform.access.days import day_begun
@@ -78,7 +78,7 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Grant
         lines.append(GrantSentence(name=_("Hours"), text="; ".join(_hours(each, names, _) for each in rules.hours)))
     if rules.networks is not None:
         lines.append(GrantSentence(name=_("Networks"), text=", ".join(str(each) for each in rules.networks)))
-    return lines + [GrantSentence(name=name, text=text) for name, text in _reach(rules, names, _)]
+    return lines + [GrantSentence(name=name, text=text) for name, text in _reach(grant, names, _)]
 
 
 def _begins(moment: datetime, names: Names, _: Gettext) -> GrantSentence:
@@ -146,13 +146,16 @@ def _demands(rule: MandatoryRule, _: Gettext) -> Iterable[str]:
         yield _("from these networks: {names}").format(names=", ".join(str(each) for each in rule.networks) or "–")
 
 
-def _reach(rules: Rules, names: Names, _: Gettext) -> Iterable[tuple[str, str]]:
+def _reach(grant: GrantFacts, names: Names, _: Gettext) -> Iterable[tuple[str, str]]:
+    rules = grant.rules
     if rules.columns is not None:
         yield _("Columns"), ", ".join(sorted(rules.columns)) or _("none")
     if rules.rows:
         yield _("Rows"), _("only those with {condition}").format(condition=rules.rows)
     if rules.share is not None:
-        yield _("Share of the budget"), _("{number} each person").format(number=rules.share)
+        many = grant.members.projects is not None  # the ledger counts what they draw as one
+        told = _("{number} for all members of a project together") if many else _("{number} each person")
+        yield _("Share of the budget"), told.format(number=rules.share)
     if rules.risk is not None:
         yield _("Risk"), _("at most {number}").format(number=text_of(rules.risk))
     if rules.algorithms is not None:

@@ -39,8 +39,9 @@ from cloister.hub.decisions.policy.actions import ANYBODY
 from cloister.hub.description import read_of
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access.drafts import grantable
+from cloister.hub.platform.access.granting import state_of_grant
 from cloister.hub.platform.access.names import names_in
-from cloister.hub.platform.access.requests import state_of
+from cloister.hub.platform.access.requests import states_of
 from cloister.hub.platform.access.sentences import Gettext, GrantSentence, grant_lines, members_text, rule_lines
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.accounts import Person
@@ -147,7 +148,7 @@ def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str, 
             no_account=tuple(sorted(nobody & (facts.members.people or frozenset()))) if state in ("active", "waiting") else (),
         )
         for row, facts, unread in found
-        for state in (_state(hub, facts) if unread is None or facts.revoked else "unreadable",)
+        for state in (state_of_grant(hub, facts) if unread is None or facts.revoked else "unreadable",)
     ]
 
 
@@ -157,7 +158,7 @@ def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gette
     found = names_in(db, people=[each for row in listed for each in (row.person, row.decided_by)])
     names = replace(found, zone=hub.settings.zone)
     places = _institutions(db, {row.person for row in listed})
-    wanted = {row.id: wanted_in_row(row) for row in listed}
+    wanted, states = {row.id: wanted_in_row(row) for row in listed}, states_of(hub, db, listed)
     return [
         RequestOut(
             id=row.id,
@@ -167,7 +168,7 @@ def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gette
             project=names.project(row.project) if row.project else "",
             purpose=row.purpose,
             says=[_not_read(unread, _)] if (unread := wanted[row.id][1]) else grant_lines(wanted[row.id][0], names, _),
-            state=state_of(hub, row),
+            state=states[row.id],
             created=row.created,
             decided=row.decided,
             decided_by=names.person(row.decided_by) if row.decided_by else "",
@@ -233,15 +234,6 @@ def _not_read(unread: Unreadable, _: Gettext) -> GrantSentence:
 def _institutions(db: Session, people: set[str]) -> dict[str, str]:
     rows = db.execute(select(Person.id, Person.institution).where(Person.id.in_(people)))
     return {row.id: row.institution for row in rows}
-
-
-def _state(hub: Hub, facts: GrantFacts) -> str:
-    if facts.revoked:
-        return "revoked"
-    until, begin = facts.rules.until, facts.rules.not_before
-    if until is not None and until <= hub.now():
-        return "expired"
-    return "waiting" if begin is not None and begin > hub.now() else "active"
 
 
 _SOMEBODY = "somebody"

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
-from cloister.hub.decisions.checking import check, context_of
+from cloister.hub.decisions.checking import check, context_of, own_project
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import Object, Spend, check_amount
 from cloister.hub.hub import Hub
@@ -65,8 +65,7 @@ def ask_more(hub: Hub, caller: Caller, population: str, *, amount: str, reason: 
     with hub.database.begin() as db:
         check(hub, db, caller, "budget.ask")
         row, _which = seen_population(hub, db, caller, population)
-        if project and project not in caller.projects & facts_of(hub, db).projects.keys():
-            raise Missing("There is no such project", why="it does not exist, or you are not a member of it", instead="/projects")
+        project = own_project(hub, db, caller, project)
         share = spend_of(amount, hub.ledger.budget(row.name)).whole()
         told = spoken(reason, "the reason")
         same = select(BudgetRequest.id).where(BudgetRequest.population == row.name, BudgetRequest.person == caller.id)

@@ -151,7 +151,7 @@ class ShareWish(Taken):
 
     amount: Exact
     reason: Annotated[Text, Field(min_length=1)]
-    project: Annotated[str, Field(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")] = ""
+    project: Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9_-]*$")] = ""
 
 
 class ShareDecision(Taken):

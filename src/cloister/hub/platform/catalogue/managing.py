@@ -155,13 +155,13 @@ def reopen(hub: Hub, db: Db, caller: Caller, row: DataSet) -> None:
 
 
 def delete(hub: Hub, caller: Caller, name: str, confirmed: str) -> None:
-    """Destroy all keys of a data set, then its files. What its population has spent stays in the ledger."""
+    """Destroy all keys of a data set of one's own, then its files. What its population has spent stays in the ledger."""
     if confirmed != name:
         raise InvalidParameter(
             f"{name!r} was not deleted", why="its name was not typed as it is", instead=f"type {name} to delete it for good"
         )
     with hub.database.begin() as db:
-        row = db.scalars(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted")).one()
+        row = reading.owned(hub, db, caller, name, "dataset.delete")
         row.state, row.changed = "deleted", hub.now()
         tables = forget_keys(hub, db, versions_of(db, row))
         db.execute(delete_rows(OwnerView).where(OwnerView.data_set == row.id))

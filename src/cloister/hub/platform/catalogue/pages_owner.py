@@ -133,8 +133,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/datasets/{name}/delete", "dataset.delete")
     def delete(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        with hub.database.reading() as db:
-            reading.owned(hub, db, caller, name, "dataset.delete")
         try:
             managing.delete(hub, caller, name, form.text("confirmed"))
         except CloisterError as error:

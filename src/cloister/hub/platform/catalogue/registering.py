@@ -234,7 +234,9 @@ def drafted(hub: Hub, caller: Caller, schema: Mapping[str, str], wanted: Wanted,
 def _check_free(hub: Hub, db: Db, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
     """Whether name, population and budget can be had."""
     if db.scalar(select(DataSet.id).where(DataSet.name == data_set.name)) is not None:
-        raise _taken(f"The name {data_set.name!r}", "there is a data set of that name", f"{data_set.name}_2")
+        raise _taken(
+            f"The name {data_set.name!r}", "a data set has that name, or had it until it was deleted", f"{data_set.name}_2"
+        )
     if data_set.public:
         return
     check_series(db, data_set)

@@ -170,6 +170,7 @@ def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label:
             people=population.people,
             row_is_person=True,  # said of its first window
             metadata=row.metadata_,
+            provider=row.provider,
         )
         version = None if number else now_version(db, row)
     if number:

@@ -204,7 +204,9 @@ def add(routes: Routes) -> None:
         with hub.database.reading() as db:
             return [AlertOut.model_validate(each) for each in alerts(db, seen=seen)]
 
-    @routes.post("/trail/alerts/{alert}/seen", "trail.read", "Acknowledge an alert", "The alert is acknowledged", status_code=204)
+    @routes.post(
+        "/trail/alerts/{alert}/seen", "trail.acknowledge", "Acknowledge an alert", "The alert is acknowledged", status_code=204
+    )
     def seen(hub: HubDep, caller: CallerDep, alert: Annotated[str, NAME]) -> None:
         """Write down that somebody looked."""
         with hub.database.begin() as db:

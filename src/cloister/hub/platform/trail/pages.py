@@ -113,7 +113,7 @@ def add(routes: Pages) -> None:
             }
         return render(request, "trail/alerts.html", kinds=KINDS, seen=seen, **values)
 
-    @routes.post("/trail/alerts/{alert}/seen", "trail.read")
+    @routes.post("/trail/alerts/{alert}/seen", "trail.acknowledge")
     def seen(request: Request, hub: HubDep, caller: CallerDep, alert: _Name, form: FormDep) -> Response:
         """Somebody looked."""
         _ = request_gettext(request)

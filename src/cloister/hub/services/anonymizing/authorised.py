@@ -70,7 +70,9 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Anonymizing) -> AuthorisedTab
 def check_free(db: Db, name: str) -> None:
     """Refuse a name that a data set has or had: none is given twice."""
     if name and db.scalar(select(DataSet.id).where(DataSet.name == name)) is not None:
-        raise Conflict(f"The name {name!r} is taken", why="there is a data set of that name", instead=f"{name}_2")
+        raise Conflict(
+            f"The name {name!r} is taken", why="a data set has that name, or had it until it was deleted", instead=f"{name}_2"
+        )
 
 
 def open_for_anonymising(hub: Hub, db: Db, caller: Caller, name: str) -> PrivateTable:

@@ -159,7 +159,7 @@ def _keep(
         row = Kept(
             id=new_id(),
             person=caller.id,
-            project=wish.project,
+            project=found.terms.project,
             kind="sql",
             title=title,
             sql=sql,

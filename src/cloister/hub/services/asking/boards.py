@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.errors import BudgetExceeded, CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
-from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.checking import check, own_project
 from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
@@ -77,10 +77,7 @@ def create_board(hub: Hub, db: Db, caller: Caller, title: str, project: str) -> 
     name = " ".join(title.split())
     if not is_text(name):
         raise InvalidParameter("The name is invalid", why="it must be a line of 1 to 200 characters", instead="Wards at a glance")
-    if project and project not in caller.projects:
-        raise Missing(
-            "There is no such project", why="you are not a member of a project with this id", instead="one of your projects"
-        )
+    project = own_project(hub, db, caller, project, closed=True)
     row = Dashboard(id=new_id(), person=caller.id, project=project, title=name, layout={"parts": []}, created=hub.now())
     check(hub, db, caller, "question.manage", _object(row, caller.id))
     db.add(row)

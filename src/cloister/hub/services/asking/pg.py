@@ -22,7 +22,6 @@ from cloister.crypto import server_context
 from cloister.errors import AccessDenied, InvalidParameter, UnsupportedQuery
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_of_token
-from cloister.hub.decisions.facts import Facts, facts_of
 from cloister.hub.guard import check_action
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access import named_algorithm
@@ -189,7 +188,7 @@ class HubSession:
             sql=sql,
             confidence=how.confidence,
             purpose=how.purpose,
-            project=_project(facts_of(self._hub, db), caller, how.project),
+            project=how.project,
             algorithm=how.algorithm,
             dialect=None if own else _DIALECT,
         )
@@ -261,11 +260,6 @@ def stop(hub: Hub) -> None:
     front: _Front | None = hub.parts.pop(_PART, None)
     if front is not None:
         front.stop(hub.patience(_PATIENCE))
-
-
-def _project(facts: Facts, caller: Caller, named: str) -> str:
-    """The id of a project that the caller is in, from its name; anything else is taken for an id."""
-    return next((each for each in caller.projects if each in facts.projects and facts.projects[each].name == named), named)
 
 
 def _refused() -> AccessDenied:

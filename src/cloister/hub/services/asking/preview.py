@@ -53,7 +53,7 @@ def preview(hub: Hub, caller: Caller, wish: QuestionRequest) -> Preview:
         found = ready(hub, db, caller, wish, "question.explain")
         with found.held.pinned():
             plan = _plan(found, wish)
-            who = account_of(facts_of(hub, db), caller, wish.project)
+            who = account_of(facts_of(hub, db), caller, found.terms.project)
             left = left_of(hub, db, caller, who, found.objects, _asked(hub, db, caller, found), plan.costs)
             return Preview(plan=plan, left=left, denied=_denied(hub, db, caller, wish, found, who))
 

@@ -48,7 +48,7 @@ class QuestionRequest:
     confidence: float = 0.95
     purpose: str = ""
     project: str = ""
-    """The id of the project in which it is asked."""
+    """The project in which it is asked: its name, or its id."""
     algorithm: str = ""
     """Under which it is asked: its name, or its id."""
     dialect: str | None = None

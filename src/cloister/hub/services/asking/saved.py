@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session as Db
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
-from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.checking import check, own_project
 from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
@@ -27,14 +27,11 @@ def save(hub: Hub, db: Db, caller: Caller, wish: QuestionRequest, title: str) ->
     name = " ".join(title.split())
     if not is_text(name):
         raise InvalidParameter("The name is invalid", why="it must be a line of 1 to 200 characters", instead="Age by sex")
-    if wish.project and wish.project not in caller.projects:
-        raise Missing(
-            "There is no such project", why="you are not a member of a project with this id", instead="one of your projects"
-        )
+    project = own_project(hub, db, caller, wish.project, closed=True)
     row = SavedQuestion(
         id=new_id(),
         person=caller.id,
-        project=wish.project,
+        project=project,
         title=name,
         sql=wish.sql,
         spend=str(wish.spend),

@@ -30,7 +30,7 @@ class _Asked(Sent):
     """What every way of asking names."""
 
     purpose: Annotated[str, Field(max_length=1000)] = ""
-    project: Annotated[str, Field(max_length=32)] = ""
+    project: Annotated[str, Field(max_length=63, description="The project in which it is asked: its name, or its id.")] = ""
     dialect: Annotated[str | None, Field(max_length=40)] = None
 
 

@@ -54,7 +54,7 @@ class Training:
     """Which promise the spend is; empty: an amount in what the budget counts, as in a question."""
     parameters: Annotated[Mapping[str, Any], Field(max_length=30)] = field(default_factory=dict)
     purpose: Annotated[str, Field(max_length=1000)] = ""
-    project: Annotated[str, Field(max_length=32)] = ""
+    project: Annotated[str, Field(max_length=63, description="The project in which it is trained: its name, or its id.")] = ""
     title: Annotated[str, Field(max_length=200)] = ""
     algorithm: Annotated[str, Field(max_length=63, description="Under which it is trained: its name, or its id.")] = ""
     held_out: _Exact = ""
