@@ -222,6 +222,21 @@ def test_what_is_refused_reads_no_row(house: House, owner: Visitor, ana: Visitor
     assert str(house.hub.ledger.spent("trips")) == "ε = 0"
 
 
+def test_a_speed_is_refused_where_the_moment_is_a_date(house: House, owner: Visitor) -> None:
+    """Metres a second would be metres a day, and all rows of a day but one too fast: journeys of nothing but a first point."""
+    span = {"kind": "date", "low": "2026-01-01", "high": "2026-12-31"}
+    declaration = DECLARATION | {"columns": DECLARATION["columns"] | {"at": span}}
+    by_day = rows() | {"at": [each[:10] for each in rows()["at"]]}
+    house.sample_data_set("days", owner=owner, rows=by_day, declaration=declaration, budget=PureDP(50))
+    form = owner.client.get("/synthesise-journeys?about=days").text
+    assert "in metres a second, or for one unit of the moment where that is a number" in form
+    for path in ("/journeys/price", "/journeys"):
+        answer = post(house, owner, path, {**ORDER, "table": "days", "fastest": "50"})
+        assert (answer.status_code, "the moment is a date" in answer.text) == (422, True), answer.text
+    assert str(house.hub.ledger.spent("days")) == "ε = 0"
+    assert post(house, owner, "/journeys/price", {**ORDER, "table": "days"}).status_code == 200
+
+
 def test_without_a_grant_nothing_is_offered_or_made(house: House, owner: Visitor) -> None:
     eve = house.person("analyst", email="eve@example.org", name="Eve")
     assert "No journeys are open to you" in eve.client.get("/synthesise-journeys").text

@@ -19,7 +19,7 @@ from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, private_table, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
-from cloister.tables import Place, PrivateTable, PublicTable
+from cloister.tables import Date, Place, PrivateTable, PublicTable
 from cloister.tables.declaring.regions import PARTS
 
 if TYPE_CHECKING:
@@ -106,7 +106,13 @@ def _method(session: Session, order: JourneyOrder) -> JourneyCounts | RoadCounts
     from cloister.traces.journeys import journey_counts
     from cloister.traces.roads import road_counts
 
-    private_table(session, order.table, order.columns, FITTING.words.invalid)
+    table = private_table(session, order.table, order.columns, FITTING.words.invalid)
+    if order.fastest and isinstance(table.columns[order.moment], Date):
+        raise InvalidParameter(
+            "The greatest speed is invalid",
+            why="the moment is a date, and rows of one day lie no time apart",
+            instead="no greatest speed, or a column of moments",
+        )
     if order.roads:
         return road_counts(session, order.table, _roads(session, order), **_how(order))
     return journey_counts(session, order.table, **_how(order), **_grid(order))[0]

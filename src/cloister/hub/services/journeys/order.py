@@ -44,7 +44,8 @@ class JourneyOrder:
     cells: str = asked(N_("Cells along a side"), default="12")
     zones: str = asked(N_("Zones along a side"), default="4")
     fastest: str = asked(N_("Greatest speed"), default="")
-    """In metres a second of places and moments: what nobody can have done does not count."""
+    """In metres a second of places and moments, or for one of a moment that is a number: what nobody can have done does not
+    count. A date has no speed."""
     nodes: str = asked(N_("Nodes of roads"), default="")
     """A public data set with `node` and its place; with `edges`, journeys lie on these roads."""
     edges: str = asked(N_("Edges of roads"), default="")
