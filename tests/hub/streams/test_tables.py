@@ -15,6 +15,7 @@ from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.services.asking.pg import HubSession
 from cloister.hub.services.streams import release_due
 from cloister.hub.services.streams.showing import name_of
+from cloister.hub.services.streams.tables import _answered
 from cloister.pgwire import Asking
 from tests.hub.house import House, Visitor, served
 from tests.hub.streams.test_streams import HOUSE, Play
@@ -65,6 +66,43 @@ def test_margins_grow_with_the_confidence_that_is_asked_for(play: Play) -> None:
     widths = [[(high - low) / 2 for low, high in zip(each["n_low"], each["n_high"], strict=True)] for each in (near, far)]
     assert widths[0] == pytest.approx(near["n_margin"])
     assert widths[1] == pytest.approx([1.3142 * each for each in near["n_margin"]], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("select", "label"),
+    [
+        ("N, step FROM {t} WHERE room = 'hall'", "N"),
+        ("step, N AS Many FROM {t}", "Many"),
+        ("n FROM {t} WHERE step = (SELECT MAX(step) FROM {t})", "n"),
+        ("n FROM {t} QUALIFY ROW_NUMBER() OVER (PARTITION BY room ORDER BY step DESC) = 1", "n"),
+        ("n FROM {t} AS t WHERE n >= (SELECT AVG(n) FROM {t})", "n"),
+    ],
+)
+def test_a_number_keeps_its_margin_however_it_is_spelt_and_whichever_its_rows(select: str, label: str) -> None:
+    columns = _answer_here(f"SELECT {select}")
+    assert [*columns][[*columns].index(label) :][:4] == [label, f"{label}_low", f"{label}_high", f"{label}_kind"]
+    for value, low, high in zip(*(columns[f"{label}{end}"] for end in ("", "_low", "_high")), strict=True):
+        assert (value - low, high - value) == pytest.approx((value, value)), "each its own: its margin is as large as itself"
+
+
+@pytest.mark.parametrize("select", ["n, step AS n_low", "N, step AS n_HIGH", "n AS m, room AS m_kind", "n, step AS n__margin"])
+def test_what_is_called_as_a_margin_is_refused_beside_its_number(select: str) -> None:
+    with pytest.raises(cl.InvalidParameter, match="two columns would have one name"):
+        _answer_here(f"SELECT {select} FROM {{t}}")
+    assert [*_answer_here("SELECT step AS n_low, n + 0 AS n FROM {t}")] == ["n_low", "n"], "no margin stands beside that one"
+
+
+def test_a_column_that_is_only_called_as_a_number_has_no_margin() -> None:
+    assert [*_answer_here("SELECT n FROM {t} AS x (n, a, b, c, d, n_margin, f)")] == ["n"]
+
+
+def _answer_here(sql: str) -> dict[str, list[Any]]:
+    """What a table with a number `n`, whose margin is as large as itself, answers to a query of `{t}`."""
+    numbers = [1.0, 2.0, 3.0, 4.0]
+    keys = {"step": [1, 1, 2, 2], "begins": ["a"] * 4, "ends": ["b"] * 4, "room": ["hall", "attic"] * 2}
+    table = cl.PublicTable({**keys, "n": numbers, "n_margin": numbers, "n_so_far": numbers})
+    found: dict[str, list[Any]] = _answered("t", table, ["n"], False, sql.format(t="t"), 0.95, None).table.to_pydict()
+    return found
 
 
 def test_a_stream_of_before_whose_steps_are_no_table_takes_no_table_from_the_others(play: Play) -> None:

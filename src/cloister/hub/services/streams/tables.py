@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session as Db
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
@@ -111,19 +111,33 @@ def _answered(
 
 
 def _plain(sql: str, name: str, numbers: Sequence[str], dialect: str | None) -> tuple[str, tuple[str, ...]] | None:
-    """A query of rows as they are, with the margins of its numbers beside them, and their names; None for any other."""
+    """A query of rows as they are, with the margins of its numbers beside them, and their names; None for any other. Which rows
+    these are may be asked in any way: of each the numbers stay those that were released."""
     try:
         query = sqlglot.parse_one(sql, dialect=dialect or "duckdb")
     except SqlglotError:
         return None
     if not isinstance(query, exp.Select) or any(query.args.get(part) for part in ("group", "joins", "distinct", "with", "with_")):
         return None
-    if query.find(exp.AggFunc, exp.Window, exp.Subquery, exp.Union) or len(list(query.find_all(exp.Table))) != 1:
+    rows = query.args.get("from_") or query.args.get("from")
+    if rows is None or not isinstance(rows.this, exp.Table) or rows.this.alias_column_names:
         return None
-    named = {each.alias_or_name: each.unalias().name for each in query.expressions if isinstance(each.unalias(), exp.Column)}
-    kept = tuple(label for label, column in named.items() if column in numbers)
+    spelt = {each.casefold(): each for each in numbers}  # no two columns differ in their case alone
+    named = {
+        each.alias_or_name: spelt.get(each.unalias().name.casefold())
+        for each in query.expressions
+        if isinstance(each.unalias(), exp.Column)
+    }
+    kept = tuple(label for label, column in named.items() if column)
     if not kept or len(named) != len(query.expressions):
         return None
+    beside = {f"{label}{end}".casefold() for label in kept for end in ("_low", "_high", "_kind", "__margin")}
+    if beside & {label.casefold() for label in named}:
+        raise InvalidParameter(
+            "The query is invalid",
+            why="two columns would have one name: beside a number n stand n_low, n_high and n_kind",
+            instead="another name for the column, with AS",
+        )
     for label in kept:
         query = query.select(exp.alias_(exp.column(f"{named[label]}_margin", quoted=True), f"{label}__margin", quoted=True))
     return query.sql(dialect=dialect or "duckdb"), kept
