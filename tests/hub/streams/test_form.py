@@ -53,6 +53,15 @@ def test_columns_are_declared_in_the_rows_of_the_form(play: Play) -> None:
     }
 
 
+@pytest.mark.parametrize("values", ["大厅、阁楼", "大厅，阁楼", "大厅；阁楼", "大厅,阁楼", "大厅\n、阁楼、"])
+def test_values_stand_between_commas_of_either_kind(play: Play, values: str) -> None:
+    """What would be one value, "大厅、阁楼", is charged at once and cannot be changed any more."""
+    opened = typed(play, [("room", "category", values)])
+    assert opened.status_code == 303, opened.text
+    columns = declared(play, opened.headers["location"].split("/")[-1]).columns
+    assert columns == {"room": {"kind": "category", "values": ["大厅", "阁楼"]}}
+
+
 @pytest.mark.parametrize(
     ("row", "more", "why"),
     [

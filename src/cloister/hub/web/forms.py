@@ -6,6 +6,7 @@ another sign-in, has none that fits. Handlers take `form: FormDep`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
@@ -25,6 +26,15 @@ _VISIT = "cloister-visit"
 _FIELDS = 1000
 _FILES = 4
 _PART = 2**21
+
+
+def listed(text: str) -> list[str]:
+    """What stands one a line, or between commas, also the Chinese ones.
+
+    >>> listed("research, teaching\\n care "), listed("大厅、阁楼，地下室")
+    (['research', 'teaching', 'care'], ['大厅', '阁楼', '地下室'])
+    """
+    return [part.strip() for part in re.split("[\n,;，；、]", text) if part.strip()]
 
 
 class Form(Mapping[str, str]):

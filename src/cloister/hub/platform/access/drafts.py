@@ -6,7 +6,6 @@ A draft is the JSON form of a grant ({"role": …, "members": {…}, "rules": {�
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -18,7 +17,7 @@ from cloister.hub.decisions.policy.shares import PUBLISH
 from cloister.hub.decisions.policy.strict import guarantee_text, load, mapping
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.web.forms import Form
+from cloister.hub.web.forms import Form, listed
 from cloister.hub.web.languages import N_, NC_
 from cloister.privacy import Guarantee
 from cloister.session.questions.spend import spend_of
@@ -97,15 +96,6 @@ def bundles_for(row: DataSet) -> tuple[tuple[str, str, str], ...]:
     if row.released:
         return _BUNDLES_OF_RELEASED
     return tuple(each for each in BUNDLES if row.population is not None or each[0] not in ("ask-and-train", "explain"))
-
-
-def listed(text: str) -> list[str]:
-    """What stands one a line, or between commas.
-
-    >>> listed("research, teaching\\n care ")
-    ['research', 'teaching', 'care']
-    """
-    return [part.strip() for part in re.split(r"[\n,;]", text) if part.strip()]
 
 
 def share_of(text: str, budget: Guarantee) -> dict[str, str]:

@@ -22,7 +22,7 @@ from cloister.hub.decisions.policy.actions import READS
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access.days import last_day
-from cloister.hub.platform.access.drafts import Typed, listed
+from cloister.hub.platform.access.drafts import Typed
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name, done
 from cloister.hub.platform.access.rules import DATA_ACTIONS
@@ -35,7 +35,7 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import parts_of, policies_in_row
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import Form, FormDep, listed
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 

@@ -20,11 +20,10 @@ from cloister.hub.decisions.policy.strict import load
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
-from cloister.hub.platform.access.drafts import listed
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import InstitutionRule
-from cloister.hub.web.forms import Form
+from cloister.hub.web.forms import Form, listed
 
 DATA_ACTIONS = (*READS, "release.see", "release.download")
 _LISTS = ("labels", "populations", "for_institutions", "training", "purposes", "networks")

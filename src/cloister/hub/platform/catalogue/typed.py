@@ -20,7 +20,7 @@ from cloister.hub.platform.catalogue.registering import Wanted
 from cloister.hub.platform.catalogue.windows import check_cut, check_window, in_window
 from cloister.hub.records.declarations import no_reason
 from cloister.hub.storage import HeaderColumn
-from cloister.hub.web.forms import Form, form_of
+from cloister.hub.web.forms import Form, form_of, listed
 from cloister.printable import json_of
 from cloister.privacy import Guarantee
 from cloister.tables import Identifier
@@ -247,7 +247,7 @@ class _Reader:
             if not self._text(f"c{place}_kind"):
                 continue
             policy: dict[str, Any] = {
-                part: names for part in ("purposes", "labels") if (names := _names(self._text(f"c{place}_{part}")))
+                part: names for part in ("purposes", "labels") if (names := listed(self._text(f"c{place}_{part}")))
             }
             if self._text(f"c{place}_sensitivity"):
                 policy["sensitivity"] = self._text(f"c{place}_sensitivity")
@@ -368,16 +368,12 @@ def policy_typed(typed: Mapping[str, str], ids: Callable[[list[str]], list[str]]
     {'labels': ['clinical', 'small'], 'combinable_with': []}
     """
     named = {
-        part: names for part in ("purposes", "consent", "labels", "combinable_with") if (names := _names(typed.get(part, "")))
+        part: names for part in ("purposes", "consent", "labels", "combinable_with") if (names := listed(typed.get(part, "")))
     }
     policy: dict[str, Any] = dict(named)
     if "combinable_with" in named:
         policy["combinable_with"] = [] if named["combinable_with"] == ["-"] else ids(named["combinable_with"])
     return policy | {part: text for part in ("sensitivity", "retention") if (text := typed.get(part, "").strip())}
-
-
-def _names(text: str) -> list[str]:
-    return [each.strip() for each in text.replace("\n", ",").split(",") if each.strip()]
 
 
 def _written(policy: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,7 +26,7 @@ from cloister.hub.services.streams.opening import (
 )
 from cloister.hub.services.streams.showing import shown
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import Form, FormDep, listed
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
 from cloister.parsers import json_from
@@ -126,7 +125,7 @@ def _declared(typed: dict[str, Any]) -> Declared:
         if name in columns:
             why = "another column has the same name"
             raise InvalidParameter(f"The column {name!r} is invalid", why=why, instead="another name")
-        columns[name] = _column(name, kind, [each.strip() for each in re.split("[,，\n]", values) if each.strip()])
+        columns[name] = _column(name, kind, listed(values))
     return Declared(**told, columns=columns)
 
 
