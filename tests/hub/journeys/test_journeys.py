@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import threading
 import time
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from cloister import errors
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.platform.trail import verify
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.journeys import models
 from cloister.hub.services.journeys.models import _of_sum, together
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import PureDP
@@ -176,6 +179,19 @@ def test_journeys_on_declared_roads_follow_them(house: House, owner: Visitor, an
         for one, other, with_next in zip(numbers, numbers[1:], same, strict=False)
         if with_next
     )
+
+
+def test_files_that_are_cut_say_so(house: House, owner: Visitor, ana: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run(house, ana)
+    number, words = told["result"]["journeys"], "drawn journeys, the workbook"
+    assert words not in ana.client.get(told["result"]["href"]).text, "all are in them"
+    monkeypatch.setattr(models, "_LONG", 100_000)
+    assert f"at most 10 {words} 2." in ana.client.get(told["result"]["href"]).text
+    files = {form: ana.client.get(f"/releases/{number}/download/{form}").content for form in ("csv", "xlsx")}
+    assert {each["journey"] for each in csv.DictReader(io.StringIO(files["csv"].decode()))} == {str(each) for each in range(10)}
+    with zipfile.ZipFile(io.BytesIO(files["xlsx"])) as parts:
+        facts = parts.read("xl/worksheets/sheet2.xml").decode()
+    assert re.search("2 of about [1-9][0-9]*; the model draws more", facts), facts
 
 
 def test_the_owner_alone_compares_with_the_rows(house: House, owner: Visitor, ana: Visitor) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -14,6 +15,8 @@ from cloister.hub.generation import bump
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
+from cloister.hub.releases import rows as row_files
+from cloister.hub.services.synthesising import tables
 from cloister.hub.services.synthesising.order import Synthesis
 from cloister.synth import SyntheticModel
 from tests.hub.synthesising.conftest import MAY, Stage
@@ -106,13 +109,29 @@ def test_a_model_learns_from_a_table_for_nothing(stage: Stage):
     assert stage.post("/models/released", order, bea).status_code in (403, 404)
 
 
+def sheets(content: bytes) -> list[str]:
+    """The rows of a workbook, and where they come from."""
+    with zipfile.ZipFile(io.BytesIO(content)) as parts:
+        return [parts.read(f"xl/worksheets/sheet{place}.xml").decode() for place in (1, 2)]
+
+
 def test_rows_leave_as_a_workbook(stage: Stage):
     number = stage.made(spend="1", title="=1+1")
     file = stage.get(f"/releases/{number}/download/xlsx")
     assert file.headers["content-disposition"] == f'attachment; filename="synthetic-{number}.xlsx"'
-    with zipfile.ZipFile(io.BytesIO(file.content)) as parts:
-        rows, facts = (parts.read(f"xl/worksheets/sheet{place}.xml").decode() for place in (1, 2))
+    rows, facts = sheets(file.content)
     assert ('<row r="250">' in rows, "<f>" in rows + facts, "ε = 1" in facts) == (True, False, True)
+    assert "of about" not in facts, "all rows are in it"
+
+
+def test_a_workbook_that_is_cut_says_so(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    number = stage.made(columns=["age", "sex"], spend="1")
+    for module in (row_files, tables):
+        monkeypatch.setattr(module, "MOST_CELLS", 24)
+    rows, facts = sheets(stage.get(f"/releases/{number}/download/xlsx").content)
+    assert ('<row r="13">' in rows, '<row r="14">' in rows) == (True, False)
+    assert re.search("12 of about [1-9][0-9]{2}; the model draws more", facts), facts
+    assert "at most 2,500,000, a workbook 12." in stage.ana.client.get(f"/synthetic/{number}").text
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ VALUES = frozenset(
         text_functions there this through times total training tree twentieth unique units unknown value values was where who
         whole whose widest widths window within words written wrong zcdp
         at hourly kept most_range most_streams no_answer until wait
-        most_points projections shares components listed longest_separator most_nodes problem twice
+        most_points drawn projections shares components listed longest_separator most_nodes problem twice
         """,
     )
 )

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 5_000_000
 """Of a file; who has a model draws as many rows as they like."""
-_MOST_CELLS = 1_000_000
+MOST_CELLS = 1_000_000
 """Of a workbook: what a spreadsheet opens at ease, and fewer rows than it may have."""
 _AT_ONCE = 5_000
 _WIDTH = 14
 
 
-def row_files(stem: str, rows: Rows) -> dict[str, FileKind]:
-    """The three files. `stem`: what their names begin with, before the id."""
+def row_files(stem: str, rows: Rows, whole: Callable[[View, Frame], tuple[int, int]]) -> dict[str, FileKind]:
+    """The three files. `stem`: what their names begin with, before the id; `whole`: how many there are in those rows, and about
+    how many there would be in all."""
 
     def named(view: View, ending: str) -> str:
         return f"{stem}-{view.row.id}.{ending}"
@@ -42,12 +43,15 @@ def row_files(stem: str, rows: Rows) -> dict[str, FileKind]:
 
     def as_workbook(view: View) -> File:
         _, row = view.language.gettext, view.row
-        frame = rows(view, _MOST_CELLS)
+        frame = rows(view, MOST_CELLS)
+        drawn, known = whole(view, frame)
+        cut = _("{drawn} of about {known}; the model draws more").format(drawn=f"{drawn:,}", known=f"{known:,}")
         facts = [
             (_("Title"), row.title or named(view, "xlsx")),
             (_("Made of"), str(row.details.get("table", ""))),
             *((_("Guarantee for {population}").format(population=name), cost) for name, cost in row.cost.items()),
             (_("Purpose"), row.purpose),
+            (_("Drawn"), cut if drawn < known else ""),
         ]
         widths = dict.fromkeys(range(len(frame.column_names)), _WIDTH)
         made = [

@@ -20,7 +20,7 @@ import numpy as np
 
 from cloister.errors import InvalidParameter
 from cloister.hub.releases.kinds import AgainstRows, File, FileKind, ReleaseKind, View, json_file
-from cloister.hub.releases.rows import row_files
+from cloister.hub.releases.rows import MOST_CELLS, MOST_VALUES, row_files
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.languages import N_
 from cloister.hub.web.maps import Map, map_svg, said_beside, shaded
@@ -93,7 +93,7 @@ def _linkage(real: Any, made: Any, box: Any, cells: int) -> list[str]:
     return []
 
 
-_WAYS, _TRIPS, _MOST = 40, 12, 50_000
+_WAYS, _TRIPS = 40, 12
 _COLUMNS, _LONG = 5, 60
 """Of a file: columns of a row, and about how many rows a journey has."""
 
@@ -129,7 +129,12 @@ def _drawn(view: View, number: int) -> Frame:
 
 
 def _rows(view: View, values: int) -> Frame:
-    return _drawn(view, max(min(round(_read(view.row.body).journeys), _MOST, values // (_COLUMNS * _LONG)), 1))
+    return _drawn(view, max(min(round(_read(view.row.body).journeys), _most(values)), 1))
+
+
+def _most(values: int) -> int:
+    """Journeys of a file with so many values."""
+    return values // (_COLUMNS * _LONG)
 
 
 def _map(view: View) -> Map:
@@ -188,6 +193,7 @@ def _shown(view: View) -> dict[str, Any]:
         "trips": [(at // zones + 1, at % zones + 1, many) for many, at in trips[:_TRIPS]],
         "margin": together(model),
         "all_trips": zones**2,
+        "in_files": [_most(values) for values in (MOST_VALUES, MOST_CELLS)],
     }
 
 
@@ -225,7 +231,7 @@ JOURNEYS = ReleaseKind(
     told=_json,
     against_rows=AgainstRows(action="synthesise.run", compare=lambda row, rows: compared(_read(row.body), rows)),
     files={
-        **row_files("journeys", _rows),
+        **row_files("journeys", _rows, lambda view, frame: (int(frame["journey"][-1]) + 1, round(_read(view.row.body).journeys))),
         "trips": FileKind(media_type="text/csv; charset=utf-8", make=_trips),
         "map": FileKind(media_type="image/svg+xml", make=_picture),
         "json": json_file("journeys", _json),

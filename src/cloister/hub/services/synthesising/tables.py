@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import AgainstRows, AsTable, File, FileKind, ReleaseKind, TableAnswer, View, json_file
-from cloister.hub.releases.rows import MOST_VALUES, row_files
+from cloister.hub.releases.rows import MOST_CELLS, MOST_VALUES, row_files
 from cloister.hub.releases.tables import name_in_queries
 from cloister.hub.services.synthesising.order import METHODS
 from cloister.hub.web.languages import N_
@@ -91,7 +91,7 @@ def _shown(view: View) -> dict[str, Any]:
         "sample": (rows.column_names, rows.head()),
         "pictures": [bars_of(each, _WIDTH, _HEIGHT) for each in pictures_of(model)],
         "name_in_queries": name_in_queries(view.row),
-        "most": f"{MOST_VALUES // len(rows.column_names):,}",
+        "most": [f"{most // len(rows.column_names):,}" for most in (MOST_VALUES, MOST_CELLS)],
     }
 
 
@@ -141,7 +141,7 @@ SYNTHETIC = ReleaseKind(
     ),
     pooled=_pooled,
     files={
-        **row_files("synthetic", _rows),
+        **row_files("synthetic", _rows, lambda view, frame: (len(frame), round(_read(view.row.body).rows))),
         "report": FileKind(
             media_type="text/html; charset=utf-8",
             make=lambda view: File(name=f"report-{view.row.id}.html", body=_page(view.row.body)),
