@@ -20,6 +20,7 @@ from cloister.hub.platform.trail import verify
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.journeys import models
 from cloister.hub.services.journeys.models import _of_sum, together
+from cloister.hub.services.journeys.order import _holds_journeys
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import PureDP
 from cloister.traces import Journeys, RoadJourneys, journeys_from_json
@@ -113,6 +114,20 @@ def test_any_column_of_numbers_can_be_the_moment_or_an_axis(house: House, owner:
     for field in ("moment", "x", "y"):
         select = form.split(f'name="{field}"')[1].split("</select>")[0]
         assert [f'value="{each}"' in select for each in "xyt"] == [True] * 3, field
+
+
+@pytest.mark.parametrize(
+    ("places", "clocks", "numbers", "offered"),
+    [(1, 1, 0, True), (0, 1, 2, True), (0, 0, 3, True), (1, 0, 1, True), (1, 0, 0, False), (0, 0, 2, False), (0, 1, 1, False)],
+)
+def test_data_sets_without_a_place_or_a_moment_are_not_offered(places: int, clocks: int, numbers: int, offered: bool) -> None:
+    number = cl.Integer(0, 9)
+    columns = {"who": cl.Text(), **dict.fromkeys("abc"[:numbers], number)}
+    columns |= {"at": cl.Date("2026-01-01", "2026-12-31")} if clocks else {}
+    columns |= {"where": cl.Place((4.2, 51.9, 4.5, 52.1))} if places else {}
+    names = [*columns, *(["longitude", "latitude"] if places else [])]
+    table = cl.PrivateTable({name: [] for name in names if name != "where"}, columns, unit="who", max_rows=3)
+    assert _holds_journeys(table) is offered
 
 
 def test_journeys_are_priced_charged_once_shown_on_a_map_and_taken_away(house: House, owner: Visitor, ana: Visitor) -> None:

@@ -146,7 +146,8 @@ def _holds_journeys(table: PrivateTable | PublicTable) -> bool:
     if not isinstance(table, PrivateTable) or not isinstance(table.columns.get(table.unit or ""), Text):
         return False
     kinds = [type(each) for each in table.columns.values()]
-    return Place in kinds or sum(kind in (Integer, Real) for kind in kinds) >= 2
+    numbers = sum(kind in (Integer, Real) for kind in kinds)
+    return numbers >= 2 * (Place not in kinds) + (not {Date, Moment} & {*kinds})
 
 
 def _columns(offer: Offer | None) -> dict[str, list[str]]:
