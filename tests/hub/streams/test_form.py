@@ -96,7 +96,11 @@ def test_a_stream_that_is_closed_takes_no_device_and_is_not_closed_twice(play: P
     token = play.ada.client.get(page).text.split('name="form_token" value="')[1].split('"')[0]
     twice = play.ada.client.post(f"{page}/devices", data={"form_token": token, "name": "badge 17", "person": "visitor 4"})
     assert (twice.status_code, 'value="visitor 4"' in twice.text) == (409, True)
+    before = play.ada.client.get(f"{page}/fresh").text
+    assert ("<dd>0</dd>" in before, ">Ends<" in before) == (False, True)
     assert play.api("POST", f"/{number}/close").status_code == 200
+    closed = play.ada.client.get(f"{page}/fresh").text
+    assert ("<dt>Steps left</dt><dd>0</dd>" in closed, ">Ends<" in closed) == (True, False), "it releases nothing afterwards"
     for path, body in (("/close", None), ("/devices", {"name": "badge 18"})):
         refused = play.api("POST", f"/{number}{path}", body)
         assert (refused.status_code, refused.json()["detail"]) == (409, "it is closed")

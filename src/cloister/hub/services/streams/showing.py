@@ -75,7 +75,7 @@ def shown(db: Db, row: HeldStream, gettext: Callable[[str], str]) -> dict[str, A
         "declared": declared,
         "spend": str(declared.spend),
         "count": steps.count,
-        "left": steps.count - row.taken,
+        "left": steps.count - row.taken if row.state == "open" else 0,
         "ends": steps.edges(steps.count)[1],
         "newest": newest,
         "newest_ends": 0 if newest is None else steps.edges(newest["step"])[1],
