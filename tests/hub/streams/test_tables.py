@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import cloister as cl
 from cloister.hub.platform.accounts.tokens import make_token
 from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.services.asking.pg import HubSession
-from cloister.hub.services.streams import release_due
+from cloister.hub.services.streams import opening, pages, release_due
 from cloister.hub.services.streams.showing import name_of
 from cloister.hub.services.streams.tables import _answered
 from cloister.pgwire import Asking
@@ -172,3 +173,35 @@ def test_a_token_that_may_see_no_stream_sees_no_table_of_one(play: Play) -> None
         steps = play.house.client().post("/api/v1/releases/answer", json={"sql": f"SELECT n FROM {name}"}, headers=headers)
         found[len(scopes)] = (page.status_code, steps.status_code == 200)
     assert found == {1: (403, False), 2: (200, True)}
+
+
+def test_lists_go_on_and_have_ones_own_before_those_that_are_shown(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred newer ones of others may not push a person's own out of the list, the API and SQL."""
+    play = Play(house, house.person("owner"), house.person("owner", email="bob@example.org"))
+    mine, _ = play.stream(title="Mine", until="2026-03-02T14:00:00Z")
+    house.clock.move(hours=1, seconds=10)
+    assert release_due(house.hub) == 1
+    house.awake(play.ada)
+    with house.hub.database.begin() as db:
+        row = db.get_one(HeldStream, mine)
+        for number in range(7):
+            how = {"owner": play.bob.caller.id, "title": f"Of others {number}", "declared": row.declared, "shown": number != 3}
+            db.add(HeldStream(id=f"other{number}", created=row.created + timedelta(hours=1 + number), **how))
+    monkeypatch.setattr(opening, "_AT_ONCE", 2)
+    monkeypatch.setattr(pages, "_PAGE", 4)
+    whole = ["Mine", *(f"Of others {number}" for number in (6, 5, 4, 2, 1, 0))]
+    for limit in (1, 3, 7):
+        found, after = list[str](), ""
+        while after is not None:
+            told = play.api("GET", f"?limit={limit}&after={after}").json()
+            found, after = found + [each["title"] for each in told["streams"]], told["next"]
+        assert found == whole, limit
+    first = play.ada.client.get("/streams").text
+    assert [title in first for title in whole] == [True] * 4 + [False] * 3
+    second = play.ada.client.get(first.split('rel="next" href="')[1].split('"')[0]).text
+    assert [title in second for title in whole] == [False] * 4 + [True] * 3
+    assert play.api("GET", "?after=other3").status_code == 422, "it is not shown"
+    with house.hub.database.reading() as db:
+        name = name_of(db.get_one(HeldStream, mine))
+    asked = house.client().post("/api/v1/releases/answer", json={"sql": f"SELECT n FROM {name}"}, headers=play.ada.bearer)
+    assert (asked.status_code, asked.json()["columns"]["n"]) == (200, [0.0, 0.0])

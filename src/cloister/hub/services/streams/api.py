@@ -31,7 +31,7 @@ from cloister.hub.services.streams.opening import (
     streams_of,
 )
 from cloister.hub.services.streams.showing import all_steps, csv_of, event_of, steps_of
-from cloister.hub.web.routing import Number, Routes, attachment
+from cloister.hub.web.routing import After, Number, Routes, attachment
 
 _LOOK = 0.5
 _ROOM = {"room": {"kind": "category", "values": ["hall", "attic"]}}
@@ -84,9 +84,10 @@ class StreamLine(BaseModel):
 
 
 class Streams(BaseModel):
-    """Those that one may see."""
+    """Those that one may see; `next` is the `after` of the rest."""
 
     streams: list[StreamLine]
+    next: str | None
 
 
 class NewDevice(BaseModel):
@@ -218,10 +219,12 @@ def _owning(routes: Routes) -> None:
 
 def _reading(routes: Routes) -> None:
     @routes.get("/streams", "stream.see", "List streams", "Streams, the newest first")
-    def listed(hub: HubDep, caller: CallerDep) -> Streams:
-        """One's own, and those that are shown to everybody."""
+    def listed(hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 200) -> Streams:
+        """One's own, then those that are shown to everybody; the newest first of either."""
         with hub.database.reading() as db:
-            return Streams(streams=[line_of(row) for row in streams_of(hub, db, caller)])
+            rows = streams_of(hub, db, caller, after=after, limit=limit + 1)
+            more = rows[limit - 1].id if len(rows) > limit else None
+            return Streams(streams=[line_of(row) for row in rows[:limit]], next=more)
 
     @routes.get("/streams/{number}", "stream.see", "Get a stream", "The stream")
     def one(hub: HubDep, caller: CallerDep, number: Number) -> StreamLine:

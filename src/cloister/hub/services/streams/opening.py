@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, true
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
-from cloister.hub.database import of_each
+from cloister.hub.database import of_each, older_than
 from cloister.hub.decisions.checking import allowed, check, context_of
 from cloister.hub.decisions.policy import Context, Object, Spend, check_amount
 from cloister.hub.hub import Hub
@@ -38,6 +38,8 @@ from cloister.traces.watch import Watch
 
 TABLE, UNIT, PERSONS = "readings", "device", "stream persons"
 _MOST_DEVICES, _MOST_STREAMS = 10_000, 100
+_AT_ONCE = 100
+"""Streams that are read at once; the rules leave some out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,11 +234,28 @@ def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "st
     return row
 
 
-def streams_of(hub: Hub, db: Db, caller: Caller) -> list[HeldStream]:
-    """Those that somebody may see now, the newest first."""
-    mine = (HeldStream.owner == caller.id) | HeldStream.shown
-    rows = db.scalars(select(HeldStream).where(mine).order_by(HeldStream.created.desc()).limit(200))
-    return [row for row, may in of_each(rows, lambda row: (row, sees(hub, db, caller, row))) if may]
+def streams_of(
+    hub: Hub, db: Db, caller: Caller, *, after: str = "", limit: int, which: Callable[[HeldStream], bool] = lambda _: True
+) -> list[HeldStream]:
+    """Those of `which` that somebody may see now, at most so many, behind the one of the id `after`: their own first, then those
+    that are shown, the newest first of either. Fewer are found only where there are no more."""
+    own, found = HeldStream.owner == caller.id, list[HeldStream]()
+    mine = select(HeldStream).where(own | HeldStream.shown)
+    last = db.scalar(mine.where(HeldStream.id == after)) if after else None
+    if after and last is None:
+        raise InvalidParameter(
+            "The next page is invalid", why="what it goes on behind is not there, or not open to you", instead="the first page"
+        )
+    ordered = mine.order_by(own.desc(), HeldStream.created.desc(), HeldStream.id.desc()).limit(_AT_ONCE)
+    while len(found) < limit:
+        behind = true() if last is None else older_than(last) & own | ~own if last.owner == caller.id else older_than(last) & ~own
+        rows = list(db.scalars(ordered.where(behind)))
+        seen = of_each(rows, lambda row: (row, which(row) and sees(hub, db, caller, row)))
+        found += [row for row, may in seen if may]
+        if len(rows) < _AT_ONCE:
+            break
+        last = rows[-1]
+    return found[:limit]
 
 
 def sees(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> bool:

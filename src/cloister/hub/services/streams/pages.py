@@ -28,12 +28,13 @@ from cloister.hub.services.streams.showing import shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep, listed
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Number, Pages
+from cloister.hub.web.routing import After, Number, Pages
 from cloister.parsers import json_from
 
 _TEXTS = ("title", "sql", "every", "since", "until", "rho", "purpose")
 _NUMBERS = ("most", "hourly")
 _KINDS = ("category", "boolean", "integer", "real", "date", "moment")
+_PAGE = 50
 _ROWS = 3
 """Of columns that are left free."""
 _LONGEST = 20_000
@@ -52,9 +53,9 @@ def pages() -> APIRouter:
     routes = Pages()
 
     @routes.get("/streams", "stream.see")
-    def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+    def listed(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
         """Those that one may see, and the form of a new one."""
-        return _list(request, hub, caller, _FIRST)
+        return _list(request, hub, caller, _FIRST, after=after)
 
     @routes.post("/streams", "stream.open")
     def open_(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
@@ -165,14 +166,19 @@ def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[
     return None
 
 
-def _list(request: Request, hub: Hub, caller: Caller, typed: Mapping[str, Any], problem: Problem | None = None) -> Response:
+def _list(
+    request: Request, hub: Hub, caller: Caller, typed: Mapping[str, Any], problem: Problem | None = None, after: str = ""
+) -> Response:
     with hub.database.reading() as db:
-        rows = [{"row": row, "steps": declared_of(row).steps.count} for row in streams_of(hub, db, caller)]
+        found = streams_of(hub, db, caller, after=after, limit=_PAGE + 1)
+    rows = [{"row": row, "steps": declared_of(row).steps.count} for row in found[:_PAGE]]
+    older = f"/streams?after={found[_PAGE - 1].id}" if len(found) > _PAGE else ""
     now = hub.now().replace(minute=0, second=0, microsecond=0)
     empty = dict.fromkeys(("until", "title", "purpose", "columns", "shown", "late"), "")
     filled = {"since": now.isoformat(), **empty, **typed}
     filled["rows"] = [*filled["rows"], *[("", "category", "")] * _ROWS]
     told: dict[str, Any] = {"streams": rows, "typed": filled, "opens": caller.has("owner"), "problem": problem, "kinds": _KINDS}
+    told |= {"older": older, "paged": bool(after)}
     return render(request, "streams/list.html", **told)
 
 

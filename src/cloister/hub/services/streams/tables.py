@@ -42,12 +42,14 @@ _STEPS, _LISTED, _OWN = 10_000, 50, 0.95
 def tables(hub: Hub, db: Db, caller: Caller, sql: str | None) -> list[FreeTable]:
     """Streams that somebody sees and that have released a step; of a query those that it names."""
     found, words = list[FreeTable](), None if sql is None else sql.casefold()
-    for row in streams_of(hub, db, caller):
-        name = name_of(row)
-        if row.taken and (words is None or name in words) and len(found) < _LISTED:
-            steps = _steps(db, row.id, 1 if words is None else _STEPS)
-            with suppress(CloisterError):  # an older one whose columns are no table takes none from the others
-                found += [_table(row, name, steps)] if steps else []
+
+    def named(row: HeldStream) -> bool:
+        return bool(row.taken) and (words is None or name_of(row) in words)
+
+    for row in streams_of(hub, db, caller, limit=_LISTED, which=named):
+        steps = _steps(db, row.id, 1 if words is None else _STEPS)
+        with suppress(CloisterError):  # an older one whose columns are no table takes none from the others
+            found += [_table(row, name_of(row), steps)] if steps else []
     return found
 
 
