@@ -7,6 +7,9 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Queue
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 from paho.mqtt.client import CallbackAPIVersion, Client, MQTTMessage, MQTTv5
@@ -17,8 +20,8 @@ from sqlalchemy import func, select
 from cloister.hub.hub import Hub
 from cloister.hub.records.streams import StreamBatch, StreamStep
 from cloister.hub.services.streams import release_due
-from cloister.hub.services.streams.broker import Bridge
-from cloister.hub.services.streams.intake import waiting_of
+from cloister.hub.services.streams.broker import Bridge, _Came
+from cloister.hub.services.streams.intake import Answer, Sent, waiting_of
 from scripts import engines
 from tests.hub.faults.processes import Process
 from tests.hub.house import Clock, House
@@ -119,6 +122,29 @@ def test_an_answer_to_a_topic_with_a_wildcard_is_left_out_and_ends_nothing() -> 
     for topic in ("cloister/streams/a/answers/#", "cloister/streams/a/answers/+/b", "cloister/streams/a/answers/b"):
         message.properties.ResponseTopic = topic
         bridge._answer(message, {"waiting": 1, "late": 0, "outside": 0})
+
+
+def test_the_thread_ends_whose_last_batch_met_the_end_of_the_queue() -> None:
+    """It would wait for ever behind it, and `close` ten seconds for it: a hub that stops while devices publish."""
+    bridge, came = object.__new__(Bridge), Queue[Any]()
+    message = MQTTMessage(topic=b"cloister/streams/a/readings")
+    message.properties = None  # type: ignore[assignment]
+    bridge._came, bridge._ending, bridge._connection = came, Event(), 1
+    batches = list[list[Sent]]()
+
+    def received(batch: list[Sent]) -> list[Answer]:
+        bridge._ending.set()  # `close` does before it puts the None
+        batches.append(batch)
+        return [{"waiting": 1, "late": 0, "outside": 0}] * len(batch)
+
+    bridge._received = received  # type: ignore[method-assign]
+    sent = Sent("a", "key", [{}])
+    for each in (_Came(message, 0, sent), _Came(message, 0, sent), None):
+        came.put(each)
+    thread = Thread(target=bridge._take, daemon=True)
+    thread.start()
+    thread.join(timeout=10)
+    assert (batches, thread.is_alive()) == ([[sent, sent]], False)
 
 
 WORKER = """

@@ -118,7 +118,7 @@ class Bridge:
 
     def _take(self) -> None:
         """Commit what came, then acknowledge it."""
-        while (first := self._came.get()) is not None:
+        while not self._ending.is_set() and (first := self._came.get()) is not None:  # a batch may have met the None of `close`
             found = [first]
             self._ending.wait(_GATHER)  # a transaction costs as much as a hundred messages
             try:
