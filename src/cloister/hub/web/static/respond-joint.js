@@ -1,8 +1,9 @@
 // The respondent's page of a joint survey: the questions, shares, sending. True answers live in this page's memory and nowhere else;
 // the only request that is made after the survey was fetched sends one share of each, and the other one under the helper's seal.
+// That report stays in the tab until it has arrived: a page that is loaded again sends it, and no second one that would count, too.
 
 import { digestOf, fingerprintOf, reportOf, unhex } from "./cloister-prio3.js";
-import { at, fill, make, show, shown, words } from "./respond-parts.js";
+import { at, fill, forget, keep, kept, make, show, shown, words } from "./respond-parts.js";
 
 const root = at("joint-survey");
 
@@ -16,15 +17,23 @@ async function start() {
   try {
     const { survey, digest, helper } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
     if ((await digestOf(survey)) !== digest) throw new Error("another survey");
-    const page = { survey, key: unhex(helper), ticket, report: null };
+    const page = { survey, key: unhex(helper), ticket, inputs: [] };
+    page.place = `cloister joint ${digest} ${ticket} report`; // whoever comes next with an invitation answers anew
+    page.report = waiting(page);
     at("fingerprint").textContent = await fingerprintOf(page.key);
-    page.inputs = survey.questions.map(asked);
-    at("questions").replaceChildren(...page.inputs.map((each) => each.box));
+    if (page.report) at("questions").replaceChildren(make("p", { textContent: words.waiting }));
+    else at("questions").replaceChildren(...(page.inputs = survey.questions.map(asked)).map((each) => each.box));
     at("send").addEventListener("click", () => send(page));
     addEventListener("pagehide", () => page.inputs.forEach((each) => each.clear()));
   } catch {
     stop(words.unsound);
   }
+}
+
+/** The report that was made in this tab and is not known to have arrived. */
+function waiting(page) {
+  const report = kept(page.place);
+  return /^[0-9a-f]{32}$/.test(report?.nonce) ? report : null;
 }
 
 function asked(question, place) {
@@ -74,6 +83,7 @@ async function send(page) {
   try {
     // made once: sent again, the same report counts once
     page.report ??= { ...(await reportOf(page.survey, values, page.key)), ...(page.ticket && { ticket: page.ticket }) };
+    keep(page.place, page.report);
     at("questions").querySelectorAll("input").forEach((input) => { input.disabled = true; });
     const body = JSON.stringify(page.report);
     const headers = { "Content-Type": "application/json" };
@@ -86,6 +96,7 @@ async function send(page) {
 }
 
 function thanked(page) {
+  forget(page.place);
   page.inputs.forEach((each) => each.clear());
   at("questions").replaceChildren();
   at("step-questions").hidden = true;

@@ -32,3 +32,25 @@ export const show = (section, heading) => {
   section.scrollIntoView({ block: "start" });
   heading?.focus({ preventScroll: true });
 };
+
+/** What stays in this tab until a report has arrived. A browser that keeps nothing asks again when the page is loaded again. */
+export function keep(place, value) {
+  try {
+    sessionStorage.setItem(place, JSON.stringify(value));
+  } catch { /* nothing is kept */ }
+}
+
+/** What was kept there; null where there is nothing, or nothing that can be read. */
+export function kept(place) {
+  try {
+    return JSON.parse(sessionStorage.getItem(place));
+  } catch {
+    return null;
+  }
+}
+
+export function forget(...places) {
+  try {
+    places.forEach((place) => sessionStorage.removeItem(place));
+  } catch { /* nothing was kept */ }
+}

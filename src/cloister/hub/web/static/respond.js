@@ -4,7 +4,7 @@
 
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, fraction, labels, newToken, placeOf, respond } from "./cloister-survey.js";
-import { chooseLevels, forget, keepReport, keptReport } from "./respond-levels.js";
+import { chooseLevels, forgetAll, keepReport, keptReport } from "./respond-levels.js";
 import { at, fill, make, short, show, shown, words } from "./respond-parts.js";
 
 const root = at("survey");
@@ -243,7 +243,7 @@ async function send(page) {
     });
     if (answer.ok) {
       at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
-      forget(page);
+      forgetAll(page);
       wipe(page);
       at("leaving").textContent = "";
       at("readable").replaceChildren();
