@@ -238,10 +238,26 @@ def test_a_draft_and_a_closed_survey_take_nothing(field: Field) -> None:
     field.ask("POST", f"/{number}/open")
     report = field.report(number, {}, seed=1)
     assert field.ask("POST", f"/{number}/close").json()["state"] == "closed"
-    refused = field.send(number, report)
-    assert refused.status_code == 409
-    assert "closed" in refused.json()["detail"]
+    for late in (report, "{}"):
+        refused = field.send(number, late)
+        assert refused.status_code == 409
+        assert "closed" in refused.json()["detail"]
+    assert field.results(number)["refused"] == {}
     assert "closed" in field.house.client().get(f"/s/{number}").text
+
+
+def test_who_sends_a_counted_report_again_is_not_told_that_it_came_too_late(field: Field) -> None:
+    """The hub's first answer was lost, and the survey closed before the second try."""
+    number, invited = field.opened(), field.opened(invited=True)
+    (token,) = field.ask("POST", f"/{invited}/invitations", {"count": 1}).json()["tokens"]
+    reports = {number: field.report(number, {}, seed=1), invited: field.report(invited, {}, seed=2, token=token)}
+    for each, report in reports.items():
+        assert field.send(each, report).status_code == 201
+        field.ask("POST", f"/{each}/close")
+    assert field.send(number, reports[number]).json() == {"received": True, "again": True}
+    used = field.send(invited, reports[invited])
+    assert (used.status_code, "invitation was used already" in used.json()["detail"]) == (403, True)
+    assert [field.results(each)["n"] for each in reports] == [1, 1]
 
 
 def test_the_trail_counts_surveys_and_holds_nothing_of_respondents(field: Field) -> None:

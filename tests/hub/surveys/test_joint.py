@@ -161,6 +161,9 @@ def test_a_report_counts_once_and_one_that_lies_is_dropped(joint: Joint) -> None
     assert joint.ask("GET", f"/{number}")["reports"] == {"new": 0, "counted": 1, "dropped": 1}
     joint.ask("POST", f"/{number}/close")
     assert joint.send(number, survey.report(["yes"], key).to_dict()).status_code == 409
+    assert joint.send(number, report).json() == {"received": True, "again": True}, "the first answer may have been lost"
+    for wrong in (17, "x", "00" * 16):
+        assert joint.send(number, {**report, "nonce": wrong}).status_code == 409
     other = joint.call(number, secret, {})["list"]
     joint.call(number, secret, {"shares": [], "list": other}, status=422)
     joint.call(number, secret, {"shares": ["00"], "list": "0" * 64})  # of another list: nothing is opened

@@ -33,7 +33,7 @@ from cloister.hub.keys import stored_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldJointSurvey, JointReportRow, JointTicket
-from cloister.hub.services.surveys.counting import asked, check_rate_limit, not_invited, use_ticket
+from cloister.hub.services.surveys.counting import asked, check_rate_limit, closed, not_invited, use_ticket
 from cloister.hub.services.surveys.drafts import STATES, checked_title, largest_cap, seen, written
 from cloister.hub.web.languages import N_
 from cloister.installed import install, lacking
@@ -165,15 +165,20 @@ def helper_of(row: HeldJointSurvey) -> dict[str, str]:
 
 
 def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = "") -> bool:
-    """Keep a report; False where it was kept before. `address` is looked at by the brake alone, and kept nowhere."""
+    """Keep a report; False where it was kept before, also of a survey that has closed since. `address` is looked at by the brake
+    alone, and kept nowhere."""
     from cloister.together.prio3.joint_survey import JointReport
 
     with hub.database.reading() as db:
         row = asked(db, number, HeldJointSurvey)
         survey, invited, state = survey_of(row), row.invited, row.state
         good = not invited or db.get(JointTicket, (number, _ticket(sent))) is not None  # before any proof is looked at
+        nonce = str(sent.get("nonce"))
+        here = _HEX.fullmatch(nonce) is not None and db.get(JointReportRow, (number, nonce)) is not None
+    if state != "open" and here:
+        return False
     if state != "open":
-        raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
+        raise closed()
     if not good:
         raise not_invited()
     if not invited:
@@ -182,10 +187,11 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
     _checked(survey, _key(hub, number), report)
     try:
         with hub.database.begin() as db:
-            if db.scalar(select(HeldJointSurvey.state).where(HeldJointSurvey.id == number).with_for_update(read=True)) != "open":
-                raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
+            state = db.scalar(select(HeldJointSurvey.state).where(HeldJointSurvey.id == number).with_for_update(read=True))
             if db.get(JointReportRow, (number, report.nonce.hex())) is not None:
                 return False
+            if state != "open":
+                raise closed()
             if invited:
                 use_ticket(db, JointTicket, number, _ticket(sent))
             db.add(JointReportRow(survey=number, nonce=report.nonce.hex(), body=json.dumps(report.to_dict())))

@@ -3,7 +3,7 @@
 // That report stays in the tab until it has arrived: a page that is loaded again sends it, and no second one that would count, too.
 
 import { digestOf, fingerprintOf, reportOf, unhex } from "./cloister-prio3.js";
-import { at, fill, forget, keep, kept, make, show, shown, words } from "./respond-parts.js";
+import { at, deliver, fill, forget, keep, kept, make, show, shown, words } from "./respond-parts.js";
 
 const root = at("joint-survey");
 
@@ -79,20 +79,16 @@ async function send(page) {
   told("missing", missing && !page.report ? fill(words.missing, { question: missing.question.text }) : "");
   if (missing && !page.report) return;
   at("send").disabled = true;
-  let why = words.unreachable;
-  try {
-    // made once: sent again, the same report counts once
-    page.report ??= { ...(await reportOf(page.survey, values, page.key)), ...(page.ticket && { ticket: page.ticket }) };
-    keep(page.place, page.report);
-    at("questions").querySelectorAll("input").forEach((input) => { input.disabled = true; });
-    const body = JSON.stringify(page.report);
-    const headers = { "Content-Type": "application/json" };
-    const answer = await fetch(root.dataset.send, { method: "POST", body, headers, credentials: "omit", referrerPolicy: "no-referrer" });
-    if (answer.ok) return thanked(page);
-    if (answer.status === 403) return failed(words.used);
-    why = { 409: words.closed, 429: words.busy }[answer.status] ?? (await answer.json()).detail ?? why;
-  } catch { /* said below */ }
-  failed(fill(words.failed, { why }));
+  // made once: sent again, the same report counts once
+  page.report ??= await reportOf(page.survey, values, page.key).catch(() => null);
+  if (!page.report) return told("failed", words.unsound);
+  if (page.ticket) page.report.ticket = page.ticket;
+  keep(page.place, page.report);
+  at("questions").querySelectorAll("input").forEach((input) => { input.disabled = true; });
+  const why = await deliver(root.dataset.send, page.report);
+  if (!why) return thanked(page);
+  told("failed", why);
+  at("send").disabled = false;
 }
 
 function thanked(page) {
@@ -103,9 +99,4 @@ function thanked(page) {
   at("leaving").textContent = shown(JSON.stringify(page.report, null, 2));
   history.replaceState(null, "", location.pathname);
   show(at("step-thanks"), at("thanks"));
-}
-
-function failed(text) {
-  told("failed", text);
-  at("send").disabled = false;
 }

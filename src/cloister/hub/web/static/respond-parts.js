@@ -54,3 +54,18 @@ export function forget(...places) {
     places.forEach((place) => sessionStorage.removeItem(place));
   } catch { /* nothing was kept */ }
 }
+
+/** Send a report. What there is to say where it did not arrive, in the words of this page: what a hub says of an error is English,
+ * and whether the hub has the report, no page can know where its answer is missing. */
+export async function deliver(address, report) {
+  const body = JSON.stringify(report);
+  const headers = { "Content-Type": "application/json" };
+  try {
+    const answer = await fetch(address, { method: "POST", body, headers, credentials: "omit", referrerPolicy: "no-referrer" });
+    if (answer.ok) return "";
+    const said = { 403: words.used, 409: words.closed, 429: words.busy }[answer.status];
+    return said ?? (answer.status < 500 ? words.invalid : words.unreachable);
+  } catch {
+    return words.unreachable;
+  }
+}

@@ -5,7 +5,7 @@
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, fraction, labels, newToken, placeOf, respond } from "./cloister-survey.js";
 import { chooseLevels, forgetAll, keepReport, keptReport } from "./respond-levels.js";
-import { at, fill, make, short, show, shown, words } from "./respond-parts.js";
+import { at, deliver, fill, make, short, show, shown, words } from "./respond-parts.js";
 
 const root = at("survey");
 
@@ -232,29 +232,15 @@ function told(page, question) {
 
 async function send(page) {
   at("send").disabled = true;
-  let why = words.unreachable;
-  try {
-    const answer = await fetch(root.dataset.send, {
-      method: "POST",
-      body: JSON.stringify(page.report),
-      headers: { "Content-Type": "application/json" },
-      credentials: "omit",
-      referrerPolicy: "no-referrer",
-    });
-    if (answer.ok) {
-      at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
-      forgetAll(page);
-      wipe(page);
-      at("leaving").textContent = "";
-      at("readable").replaceChildren();
-      history.replaceState(null, "", location.pathname);
-      show(at("step-thanks"), at("thanks"));
-      return;
-    }
-    if (answer.status === 403) return failed(words.used); // it may have arrived before, with its answer lost on the way
-    why = { 409: words.closed, 429: words.busy }[answer.status] ?? (await answer.json()).detail ?? why;
-  } catch { /* said below */ }
-  failed(fill(words.failed, { why }));
+  const why = await deliver(root.dataset.send, page.report);
+  if (why) return failed(why);
+  at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
+  forgetAll(page);
+  wipe(page);
+  at("leaving").textContent = "";
+  at("readable").replaceChildren();
+  history.replaceState(null, "", location.pathname);
+  show(at("step-thanks"), at("thanks"));
 }
 
 function failed(text) {
