@@ -115,7 +115,6 @@ def test_what_is_out_of_order_is_refused_and_changes_nothing(joint: Joint) -> No
     joint.ask("POST", f"/{number}/open", status=409)
     secret = joint.ask("POST", f"/{number}/link")["secret"]
     joint.ask("POST", f"/{number}/open", status=409)  # nobody has joined
-    joint.ask("DELETE", f"/{number}", status=409)
     newer = joint.ask("POST", f"/{number}/link")["secret"]
     for wrong in (secret, "", "0" * 43):
         joint.call(number, wrong, {}, status=404)
@@ -128,13 +127,38 @@ def test_what_is_out_of_order_is_refused_and_changes_nothing(joint: Joint) -> No
     joint.call(number, newer, joined)
     joint.call(number, newer, joined)  # the answer to the first one was lost
     joint.call(number, newer, {**joined, "name": "Mallory"}, status=409)
-    joint.ask("POST", f"/{number}/link", status=409)
     assert joint.ask("POST", f"/{number}/open")["fingerprint"] == fingerprint(helper.public)
+    joint.ask("POST", f"/{number}/link", status=409)
+    joint.ask("DELETE", f"/{number}", status=409)
     joint.call(number, newer, {"shares": ["00"], "list": ""})  # it is open: no sum is opened
     assert joint.ask("GET", f"/{number}")["state"] == "open"
     stranger = joint.house.person("analyst")
     assert joint.house.client().get(f"/api/v1/joint-surveys/{number}", headers=stranger.bearer).status_code == 404
     helper.close()
+
+
+def test_a_helper_that_is_not_the_one_who_was_asked_is_let_go(joint: Joint) -> None:
+    """Its fingerprint is not the one that was read by phone: a new link makes its own void, and the survey is not lost."""
+    number = joint.made(SMOKES)
+    wrong = joint.ask("POST", f"/{number}/link")["secret"]
+    survey = JointSurvey.from_dict(joint.call(number, wrong, {})["survey"])
+    mallory, registry = (Helper.made(joint.folder / name, survey, link="x", name=name) for name in ("Mallory", "Registry"))
+    joint.call(number, wrong, {"name": "Mallory", "key": mallory.public.hex()})
+    seen = joint.ana.client.get(f"/joint-surveys/{number}").text
+    assert all(each in seen for each in (fingerprint(mallory.public), "Make a new link", "Discard the draft"))
+    right = joint.ask("POST", f"/{number}/link")["secret"]
+    joint.call(number, wrong, {}, status=404)
+    joint.ask("POST", f"/{number}/open", status=409)
+    joint.call(number, right, {"name": "Registry", "key": registry.public.hex()})
+    token = {"form_token": joint.ana.csrf()["X-CSRF-Token"]}
+    stale = joint.ana.client.post(f"/joint-surveys/{number}/open", data={**token, "fingerprint": fingerprint(mallory.public)})
+    assert (stale.status_code, "another helper has joined since" in stale.text) == (409, True)
+    assert joint.ask("POST", f"/{number}/open")["fingerprint"] == fingerprint(registry.public)
+    mallory.close(), registry.close()
+    dropped = joint.made(SMOKES)
+    joint.ask("POST", f"/{dropped}/link")
+    joint.ask("DELETE", f"/{dropped}", status=204)
+    joint.ask("GET", f"/{dropped}", status=404)
 
 
 def test_a_report_counts_once_and_one_that_lies_is_dropped(joint: Joint) -> None:

@@ -86,12 +86,12 @@ def make_survey(
 
 
 def seen(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str, action: str = "survey.see", *, state: str = "") -> Kind:
-    """One's own survey; any other is missing, whether it exists or not."""
+    """One's own survey, in one of these states (with spaces between); any other is missing, whether it exists or not."""
     row = db.get(kind, number, with_for_update=bool(state) and kind is HeldJointSurvey)
     if row is None or row.person != caller.id:
         raise Missing("There is no such survey", why="it does not exist, or is not yours", instead=HOMES[kind])
     check(hub, db, caller, action, Object(kind="survey", id=row.id, name=row.title, owner=row.person))
-    if state and row.state != state:
+    if state and row.state not in state.split():
         raise Conflict("The survey was left as it is", why=STATES[kind][row.state], instead=f"{HOMES[kind]}/{row.id}")
     return row
 
@@ -202,8 +202,8 @@ def close_survey(hub: Hub, db: Db, caller: Caller, number: str) -> HeldSurvey:
 
 
 def drop_draft(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str) -> None:
-    """Throw a draft away."""
-    row = seen(kind, hub, db, caller, number, "survey.manage", state="draft")
+    """Throw a draft away: what nobody could answer yet."""
+    row = seen(kind, hub, db, caller, number, "survey.manage", state="draft joining")
     written(hub, db, caller, "survey.drop", row)
     db.delete(row)
 

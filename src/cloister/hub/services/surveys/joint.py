@@ -34,7 +34,7 @@ from cloister.hub.labels import check_purpose
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldJointSurvey, JointReportRow, JointTicket
 from cloister.hub.services.surveys.counting import asked, check_rate_limit, closed, not_invited, use_ticket
-from cloister.hub.services.surveys.drafts import STATES, checked_title, largest_cap, seen, written
+from cloister.hub.services.surveys.drafts import checked_title, largest_cap, seen, written
 from cloister.hub.web.languages import N_
 from cloister.installed import install, lacking
 from cloister.local.survey import hash_of
@@ -97,25 +97,25 @@ def _capped(hub: Hub, survey: JointSurvey) -> JointSurvey:
 
 
 def ask_helper(hub: Hub, db: Db, caller: Caller, number: str) -> str:
-    """Fix the questions, and make the helper's link: its secret is shown once. Asked again before a helper has joined, the link
-    before is void."""
-    row = seen_joint(hub, db, caller, number, "survey.manage")
-    if row.state not in ("draft", "joining") or row.helper:
-        raise Conflict("The survey was left as it is", why=STATES[HeldJointSurvey][row.state], instead=f"/joint-surveys/{row.id}")
+    """Fix the questions, and make the helper's link: its secret is shown once. Asked again before the survey is opened, the link
+    before is void, and whoever joined by it helps no more: its key may not be the one that was read by phone."""
+    row = seen_joint(hub, db, caller, number, "survey.manage", state="draft joining")
     if not row.questions:
         raise InvalidParameter("The helper was not asked", why="the survey asks nothing", instead="one question at least")
     _capped(hub, survey_of(row))  # the institution's may have become smaller
     secret = new_secret()
-    row.link, row.state = digest(secret), "joining"
+    row.link, row.state, row.helper = digest(secret), "joining", {}
     written(hub, db, caller, "survey.invite", row)
     return secret
 
 
-def open_joint(hub: Hub, db: Db, caller: Caller, number: str) -> HeldJointSurvey:
-    """Let people answer: the helper has joined, and its fingerprint was compared."""
+def open_joint(hub: Hub, db: Db, caller: Caller, number: str, *, compared: str | None = None) -> HeldJointSurvey:
+    """Let people answer: the helper has joined, and its fingerprint was compared (`compared`: which, where that is known)."""
     row = seen_joint(hub, db, caller, number, "survey.manage", state="joining")
     if not row.helper:
         raise Conflict("The survey was not opened", why="no helper has joined", instead="send the link to the other institution")
+    if compared not in (None, helper_of(row)["fingerprint"]):
+        raise Conflict("The survey was not opened", why="another helper has joined since", instead="compare its fingerprint")
     survey = _capped(hub, survey_of(row))
     row.state, row.opened = "open", hub.now()
     row.sums = [[0] * len(prio3.circuit.decode([0] * prio3.circuit.length)) for prio3 in survey.sums]

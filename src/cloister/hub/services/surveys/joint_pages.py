@@ -103,7 +103,8 @@ def _running(routes: Pages) -> None:
     def joint_open(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Let people answer."""
         said = request_gettext(request)("The survey is open.")
-        return _act(request, hub, caller, number, said, lambda db: joint.open_joint(hub, db, caller, number))
+        shown = form.text("fingerprint", most=200)
+        return _act(request, hub, caller, number, said, lambda db: joint.open_joint(hub, db, caller, number, compared=shown))
 
     @routes.post("/joint-surveys/{number}/close", "survey.manage")
     def joint_close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
