@@ -340,6 +340,13 @@ def test_what_is_missing_is_said_and_nothing_leaves(served: tuple[Field, str], v
     page.get_by_role("button", name="Change them by chance").click()
     expect(page.get_by_text("has no answer yet")).to_be_visible()
     expect(page.locator("#leaving")).to_be_hidden()
+    blank: Page = visit(address).page(f"/s/{field.opened(questions=[{**EVERY_KIND[6], 'no_answer': False}])}")
+    blank.get_by_label("careful").check()
+    blank.get_by_role("button", name="To the questions").click()
+    blank.get_by_label("Which town do you come from?", exact=True).fill("\u200b")
+    blank.get_by_role("button", name="Change them by chance").click()
+    expect(blank.get_by_text("has no answer yet")).to_be_visible()
+    expect(blank.locator("#leaving")).to_be_hidden()
 
 
 def test_an_invitation_is_in_the_part_of_the_address_that_is_not_sent(served: tuple[Field, str], visit: Any) -> None:

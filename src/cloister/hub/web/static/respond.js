@@ -3,7 +3,7 @@
 // "report" holds. The report, which is randomised, stays in the tab until it has arrived, so that answers are drawn once.
 
 import { report as randomised } from "./cloister-local.js";
-import { epsilon, fraction, labels, newToken, placeOf, respond } from "./cloister-survey.js";
+import { epsilon, fraction, labels, newToken, placeOf, respond, wordOf } from "./cloister-survey.js";
 import { chooseLevels, forgetAll, keepReport, keptReport } from "./respond-levels.js";
 import { at, deliver, fill, make, short, show, shown, words } from "./respond-parts.js";
 
@@ -184,7 +184,7 @@ const KINDS = {
       help: fill(words.word, question),
       elements: [input],
       clear: () => { input.value = ""; },
-      read: () => input.value.trim() || undefined,
+      read: () => (wordOf(question, input.value) ? input.value : undefined),
     };
   },
 };
