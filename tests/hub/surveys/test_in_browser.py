@@ -157,6 +157,10 @@ def test_a_level_for_each_question(served: tuple[Field, str], visit: Any, width:
     page.get_by_label("Question 3 of 7").select_option("careful")
     page.get_by_role("button", name="To the questions").click()
     expect(page.locator("#chosen-level")).to_contain_text("All your answers together: ε = 5.84 of at most 6.")
+    home = page.locator("fieldset", has_text="Where do you live?")
+    expect(home).to_contain_text("south (bottom, 47°) to the north (48°), its columns from the west (8°) to the east (9°)")
+    assert home.locator("th").all_inner_texts()[:2] == ["47.75° – 48°", "47.5° – 47.75°"], "the north is above"
+    expect(home.get_by_label("row 2, column 3: latitude 47.25° – 47.5°, longitude 8.5° – 8.75°")).to_be_visible()
     copied = page.locator("fieldset", has_text="Have you ever copied").locator(".promise")
     expect(copied).to_contain_text(
         "Your level here: “open”. Even if your answer is “yes”, anyone who sees what is sent can be at most 7.39"
@@ -395,6 +399,7 @@ def test_the_results_with_pictures(served: tuple[Field, str], visit: Any) -> Non
         }
         field.send(number, field.report(number, said, "open" if seed % 2 else "careful", seed=seed))
     page = as_ana(served, visit, f"/surveys/{number}")
+    expect(page.get_by_text("the south (47°) to the north (48°), columns from the west (8°) to the east (9°)")).to_be_visible()
     for told in ("looking", "results"):
         expect(page.get_by_role("heading", name="Have you ever copied in an exam?")).to_be_visible()
         if told == "looking":

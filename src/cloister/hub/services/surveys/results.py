@@ -110,7 +110,12 @@ def shown(row: HeldSurvey, told: Told, words: Words, _: Callable[[str], str]) ->
         "garbage": sum(told["refused"].values()),
         "words": words,
         "questions": [
-            {**_question(found[each["name"]], epsilons, _), "word": each["kind"] == "word", "pending": False}
+            {
+                **_question(found[each["name"]], epsilons, _),
+                "map": _map(each, _),
+                "word": each["kind"] == "word",
+                "pending": False,
+            }
             if each["name"] in found
             else {"text": each["text"], "word": True, "pending": True}
             for each in body["questions"]
@@ -201,6 +206,14 @@ def _cell(answer: str, _: Callable[[str], str]) -> str:
     if not comma:
         return _(answer)
     return _("row {row}, column {column}").format(row=int(row) + 1, column=int(column) + 1)
+
+
+def _map(question: Mapping[str, Any], _: Callable[[str], str]) -> str:
+    """What rows and columns are, of a place on a map."""
+    if question["kind"] != "place":
+        return ""
+    text = _("Rows run from the south ({south}°) to the north ({north}°), columns from the west ({west}°) to the east ({east}°).")
+    return text.format(**{side: f"{question[side]:g}" for side in ("south", "north", "west", "east")})
 
 
 def _notes(told: dict[str, Any], _: Callable[[str], str]) -> list[dict[str, str]]:

@@ -159,20 +159,25 @@ const KINDS = {
   },
   place(question) {
     groups += 1;
+    const { south, north, west, east, rows, columns } = question;
+    const latitudes = edges(south, north, rows);
+    const longitudes = edges(west, east, columns);
     const cells = [];
     const grid = make("table", { className: "map" });
-    for (let row = question.rows - 1; row >= 0; row -= 1) {
-      const line = make("tr");
-      for (let column = 0; column < question.columns; column += 1) {
+    for (let row = rows - 1; row >= 0; row -= 1) {
+      const line = make("tr", {}, make("th", { scope: "row", textContent: latitudes[row] }));
+      for (let column = 0; column < columns; column += 1) {
         const input = make("input", { type: "radio", autocomplete: "off", name: `group-${groups}`, value: `${row},${column}` });
-        input.ariaLabel = fill(words.cell, { row: row + 1, column: column + 1 });
+        const square = { cell: fill(words.cell, { row: row + 1, column: column + 1 }), latitude: latitudes[row], longitude: longitudes[column] };
+        input.ariaLabel = fill(words.square, square);
         cells.push(input);
-        line.append(make("td", {}, make("label", {}, input)));
+        line.append(make("td", {}, make("label", { title: input.ariaLabel }, input)));
       }
       grid.append(line);
     }
+    grid.append(make("tr", {}, make("td"), ...longitudes.map((textContent) => make("th", { scope: "col", textContent }))));
     return {
-      help: words.map,
+      help: fill(words.map, question),
       elements: [make("div", { className: "pan" }, grid)],
       clear: () => cells.forEach((input) => { input.checked = false; }),
       read: () => cells.find((input) => input.checked)?.value,
@@ -188,6 +193,12 @@ const KINDS = {
     };
   },
 };
+
+/** From where to where each of so many equal parts goes, in degrees. */
+function edges(low, high, parts) {
+  const edge = (place) => `${Number((low + ((high - low) * place) / parts).toFixed(4))}°`;
+  return Array.from({ length: parts }, (_, place) => `${edge(place)} – ${edge(place + 1)}`);
+}
 
 function oneOf(labels) {
   const made = radios(labels);
