@@ -86,16 +86,18 @@ def results_of(hub: Hub, number: str, tally: Tally, words: Words) -> Told:
 
 
 def as_csv(results: Told) -> str:
-    """A line for each answer, of all and of each level; a text that a spreadsheet would compute gets an apostrophe."""
+    """A line for each answer, and one for a mean, of all and of each level; a text that a spreadsheet would compute gets an
+    apostrophe."""
     out = io.StringIO()
+    shares, mean = ("count", "margin", "share", "share_margin", "likely"), ("value", "low", "high")
+    names = ["count", "count_margin", "share", "share_margin", "consistent_share", "mean", "mean_low", "mean_high"]
     writer = csv.writer(out)
-    writer.writerow(
-        ["question", "level", "answer", "respondents", "count", "count_margin", "share", "share_margin", "consistent_share"]
-    )
+    writer.writerow(["question", "level", "answer", "respondents", *names])
     for question in results["questions"]:
         for level, told in {"": question["combined"], **question["levels"]}.items():
-            for each in told["answers"]:
-                numbers = [each[name] for name in ("count", "margin", "share", "share_margin", "likely")]
+            for each in told["answers"] + ([{"answer": "mean", **told["mean"]}] if "mean" in told else []):
+                of = mean if "value" in each else shares
+                numbers = [each[name] if name in of else "" for name in (*shares, *mean)]
                 writer.writerow([safe(question["question"]), safe(level), safe(each["answer"]), told["n"], *numbers])
     return out.getvalue()
 
@@ -138,6 +140,7 @@ def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str],
         for each in listed
     ]
     few = [] if told["kind"] == "word" else _too_few(rows, told["n"], _)  # a word was found: that is a result by itself
+    part = [_commonest(len(rows), len(answers), _)] if len(rows) < len(answers) and not few else []
     rows = [] if few else rows
     return {
         "text": told["text"],
@@ -146,8 +149,17 @@ def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str],
         "mean": _mean(told["combined"]),
         "alike": _alike(told, _),
         "picture": picture(rows, _("estimated share")) if told["n"] and len(rows) > 1 else "",
-        "notes": [*few, *_notes(told, _)],
+        "notes": [*few, *part, *_notes(told, _)],
     }
+
+
+def _commonest(some: int, total: int, _: Callable[[str], str]) -> dict[str, str]:
+    """The note under a part of a long list. Those of the largest estimates are chosen by their noise, too."""
+    text = _(
+        "These are the {some} answers with the largest estimates, of {total}; the files have all of them. Among the largest, "
+        "more than one in twenty may lie beyond its margin."
+    )
+    return {"tone": "info", "text": text.format(some=some, total=f"{total:,}")}
 
 
 def _too_few(rows: list[dict[str, Any]], n: int, _: Callable[[str], str]) -> list[dict[str, str]]:
