@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
+import re
 import subprocess
 import sys
 import time
@@ -159,6 +161,26 @@ def test_a_helper_that_is_not_the_one_who_was_asked_is_let_go(joint: Joint) -> N
     joint.ask("POST", f"/{dropped}/link")
     joint.ask("DELETE", f"/{dropped}", status=204)
     joint.ask("GET", f"/{dropped}", status=404)
+
+
+def test_a_form_that_is_sent_twice_changes_a_draft_once(joint: Joint) -> None:
+    """A second click on Add asks nothing twice, which respondents would pay for; one on Remove takes out no other question."""
+    number, token = joint.made(SMOKES), {"form_token": joint.ana.csrf()["X-CSRF-Token"]}
+
+    def post(path: str, **form: str) -> tuple[int, list[str]]:
+        answer = joint.ana.client.post(f"/joint-surveys/{number}/questions{path}", data={**token, **form})
+        return answer.status_code, [each["text"] for each in joint.ask("GET", f"/{number}")["questions"]]
+
+    drinks = {"text": 'Do you drink "a lot" & often?', "kind": "yes-no", "epsilon": "1"}
+    assert post("", **drinks) == (303, [SMOKES["text"], drinks["text"]])
+    assert post("", **drinks) == (422, [SMOKES["text"], drinks["text"]])
+    assert post("", **{**drinks, "text": "DO YOU SMOKE? "}) == (422, [SMOKES["text"], drinks["text"]])
+    page = joint.ana.client.get(f"/joint-surveys/{number}").text
+    first = html.unescape(re.findall(r'name="text" value="([^"]*)"', page)[0])
+    assert first == SMOKES["text"]
+    assert post("/remove", text=first) == (303, [drinks["text"]])
+    assert post("/remove", text=first) == (404, [drinks["text"]])
+    assert post("/remove", text=drinks["text"]) == (303, [])
 
 
 def test_a_report_counts_once_and_one_that_lies_is_dropped(joint: Joint) -> None:

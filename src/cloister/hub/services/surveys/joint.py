@@ -82,7 +82,23 @@ def ask(hub: Hub, db: Db, caller: Caller, number: str, questions: Sequence[Mappi
     """Give a draft these questions in the place of those it has, or with `more` after them."""
     row = seen_joint(hub, db, caller, number, "survey.manage", state="draft")
     found = [*(row.questions if more else ()), *questions]
-    row.questions = [each.to_dict() for each in _capped(hub, _survey(row, found)).questions] if found else []
+    made = _capped(hub, _survey(row, found)).questions if found else ()
+    if len({each.text.strip().lower() for each in made}) != len(made):
+        raise InvalidParameter(
+            "The question is invalid",
+            why="the same question is asked twice, and two reports of one answer tell more than one",
+            instead="each question once",
+        )
+    row.questions = [each.to_dict() for each in made]
+
+
+def remove_question(hub: Hub, db: Db, caller: Caller, number: str, text: str) -> None:
+    """Take the question of this text out of a draft."""
+    row = seen_joint(hub, db, caller, number, "survey.manage", state="draft")
+    left = [each for each in row.questions if each["text"] != text]
+    if len(left) == len(row.questions):
+        raise Missing("There is no such question", why="the draft has none of that text", instead=f"/joint-surveys/{row.id}")
+    row.questions = left
 
 
 def _capped(hub: Hub, survey: JointSurvey) -> JointSurvey:
