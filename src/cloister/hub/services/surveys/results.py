@@ -112,12 +112,7 @@ def shown(row: HeldSurvey, told: Told, words: Words, _: Callable[[str], str]) ->
         "garbage": sum(told["refused"].values()),
         "words": words,
         "questions": [
-            {
-                **_question(found[each["name"]], epsilons, _),
-                "map": _map(each, _),
-                "word": each["kind"] == "word",
-                "pending": False,
-            }
+            {**_question(found[each["name"]], epsilons, _), "asked": each, "word": each["kind"] == "word", "pending": False}
             if each["name"] in found
             else {"text": each["text"], "word": True, "pending": True}
             for each in body["questions"]
@@ -140,26 +135,17 @@ def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str],
         for each in listed
     ]
     few = [] if told["kind"] == "word" else _too_few(rows, told["n"], _)  # a word was found: that is a result by itself
-    part = [_commonest(len(rows), len(answers), _)] if len(rows) < len(answers) and not few else []
     rows = [] if few else rows
     return {
         "text": told["text"],
         "rows": rows,
+        "total": len(answers),
         "levels": [{"name": name, "epsilon": epsilons[name], **found, "mean": _mean(found)} for name, found in by_level.items()],
         "mean": _mean(told["combined"]),
         "alike": _alike(told, _),
         "picture": picture(rows, _("estimated share")) if told["n"] and len(rows) > 1 else "",
-        "notes": [*few, *part, *_notes(told, _)],
+        "notes": [*few, *_notes(told, _)],
     }
-
-
-def _commonest(some: int, total: int, _: Callable[[str], str]) -> dict[str, str]:
-    """The note under a part of a long list. Those of the largest estimates are chosen by their noise, too."""
-    text = _(
-        "These are the {some} answers with the largest estimates, of {total}; the files have all of them. Among the largest, "
-        "more than one in twenty may lie beyond its margin."
-    )
-    return {"tone": "info", "text": text.format(some=some, total=f"{total:,}")}
 
 
 def _too_few(rows: list[dict[str, Any]], n: int, _: Callable[[str], str]) -> list[dict[str, str]]:
@@ -218,14 +204,6 @@ def _cell(answer: str, _: Callable[[str], str]) -> str:
     if not comma:
         return _(answer)
     return _("row {row}, column {column}").format(row=int(row) + 1, column=int(column) + 1)
-
-
-def _map(question: Mapping[str, Any], _: Callable[[str], str]) -> str:
-    """What rows and columns are, of a place on a map."""
-    if question["kind"] != "place":
-        return ""
-    text = _("Rows run from the south ({south}°) to the north ({north}°), columns from the west ({west}°) to the east ({east}°).")
-    return text.format(**{side: f"{question[side]:g}" for side in ("south", "north", "west", "east")})
 
 
 def _notes(told: dict[str, Any], _: Callable[[str], str]) -> list[dict[str, str]]:
