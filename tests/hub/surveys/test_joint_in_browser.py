@@ -112,6 +112,15 @@ def test_shares_are_made_once_however_often_a_page_is_loaded(served: tuple[Field
     assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
 
 
+def test_a_browser_without_https_is_told_what_it_lacks(served: tuple[Field, str], visit: Any, tmp_path: Path) -> None:
+    """Over http from another machine a browser has no `crypto.subtle`: the survey is not at fault."""
+    number = opened(served, tmp_path)
+    guarded = visit(served[1])
+    guarded.context.add_init_script("Object.defineProperty(crypto, 'subtle', { value: undefined })")
+    page: Page = guarded.page(f"/j/{number}")
+    expect(page.locator("#joint-survey").get_by_role("alert")).to_contain_text("This page needs https")
+
+
 def composed(page: Page) -> Page:
     """A draft of three questions, as a researcher makes it."""
     accessible(page)

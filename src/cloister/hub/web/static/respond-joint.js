@@ -12,6 +12,7 @@ if (root) start();
 async function start() {
   const stop = (textContent) => root.replaceChildren(make("p", { className: "error", role: "alert", textContent }));
   root.hidden = false;
+  if (!crypto.subtle) return stop(words.insecure); // browsers have it over https, and on this machine
   const ticket = root.dataset.invited === undefined ? "" : location.hash.slice(1);
   if (root.dataset.invited !== undefined && !/^[0-9a-f]{32}$/.test(ticket)) return stop(words.uninvited);
   try {
