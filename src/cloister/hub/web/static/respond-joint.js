@@ -20,7 +20,8 @@ async function start() {
     if ((await digestOf(survey)) !== digest) throw new Error("another survey");
     const page = { survey, key: unhex(helper), ticket, inputs: [] };
     page.place = `cloister joint ${digest} ${ticket} report`; // whoever comes next with an invitation answers anew
-    page.report = waiting(page);
+    const waiting = kept(page.place); // made in this tab, and not known to have arrived
+    page.report = /^[0-9a-f]{32}$/.test(waiting?.nonce) ? waiting : null;
     at("fingerprint").textContent = await fingerprintOf(page.key);
     if (page.report) at("questions").replaceChildren(make("p", { textContent: words.waiting }));
     else at("questions").replaceChildren(...(page.inputs = survey.questions.map(asked)).map((each) => each.box));
@@ -29,12 +30,6 @@ async function start() {
   } catch {
     stop(words.unsound);
   }
-}
-
-/** The report that was made in this tab and is not known to have arrived. */
-function waiting(page) {
-  const report = kept(page.place);
-  return /^[0-9a-f]{32}$/.test(report?.nonce) ? report : null;
 }
 
 function asked(question, place) {
