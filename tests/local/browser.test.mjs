@@ -114,6 +114,15 @@ test("answers that there are not, are refused", () => {
   assert.throws(() => twin.report({ protocol: "later" }, 0), RangeError);
 });
 
+test("a blank word is no answer", () => {
+  const asked = { kind: "word", name: "town", length: 2, no_answer: true };
+  for (const blank of ["", "  ", "\x00", "中"]) {
+    assert.equal(twin.placeOf(asked, blank), "");
+    assert.throws(() => twin.placeOf({ ...asked, no_answer: false }, blank), /was not answered/);
+  }
+  assert.equal(twin.placeOf({ ...asked, no_answer: false }, " Ab "), "ab");
+});
+
 test("a question may be called as what every object has, and left out", () => {
   const { survey, answers, levels } = vectors.surveys[0];
   const [first] = survey.questions.filter((question) => question.no_answer);

@@ -139,6 +139,22 @@ def test_a_word_that_few_levels_find_is_counted_in_all() -> None:
     assert estimate.n == 3800
 
 
+def test_who_writes_no_answer_is_not_who_gives_none() -> None:
+    """The words stand for themselves: of all levels together, what reads like the label of no answer is looked up as it is."""
+    survey = Survey("town", "Towns", [Word("town", "Which?", length=9)], levels={"more": 5, "open": 6}, cap=6)
+    question, tally, random = survey.questions[0], Tally(survey), Random.deterministic(4)
+    for level in survey.levels:
+        channel = survey.channel(question, level)
+        made = channel.heavy.randomize(["no answer"] * 600 + [""] * 300, random=random)  # type: ignore[attr-defined]
+        tally._counts["town", level.name] = channel.count(made.tolist())
+    combined = Results(survey, tally)["town"].combined
+    told = {each["answer"]: each["count"] for each in combined.rows()}
+    deviation = max(combined.estimate.variances) ** 0.5
+    assert abs(told['"no answer"'] - 1200) < SIGMAS * deviation < 600
+    assert abs(told["no answer"] - 600) < SIGMAS * deviation
+    assert abs(combined.answered.value - 1200) < SIGMAS * deviation
+
+
 def test_a_word_that_no_honest_machine_sends_is_not_told() -> None:
     """Control characters end programs that draw pictures and read files: who writes a report of one by hand is not heard."""
     survey = Survey("town", "Towns", [Word("town", "Which?", length=2)], levels={"open": 6}, cap=6)

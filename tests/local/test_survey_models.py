@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.local.survey import Choice, Number, Scale, Survey, YesNo, respond
+from cloister.local.survey import Choice, Number, Place, Scale, Survey, YesNo, respond
 from cloister.local.survey.models import Answers, model_from_json
 from cloister.noise import Random
 
@@ -183,3 +183,24 @@ def test_a_question_adds_nothing_where_another_does_all() -> None:
         added.append(found)
     assert np.allclose(np.mean(added, axis=0), truth, atol=0.1)
     assert missed < 32
+
+
+def test_a_line_counts_as_the_question_does() -> None:
+    """Bounds as exact as they were written, a scale of two steps from 1 as in its results; what has no order is no number."""
+    questions = [
+        Number("hours", "Hours?", low="1/3", high=10, no_answer=False),
+        Scale("stress", "Stressed?", ["calm", "stressed"], no_answer=False),
+        YesNo("copied", "Copied?", no_answer=False),
+        Choice("year", "Year?", ["first", "second", "third"], no_answer=False),
+        Place("home", "Where?", south=47, west=8, north=48, east=9, rows=2, columns=2, no_answer=False),
+    ]
+    survey, random = Survey("exam", "Exams", questions, levels={"open": 8}, cap=40), Random.deterministic(5)
+    said = {"hours": 5.0, "stress": "stressed", "copied": True, "year": "third", "home": "1,1"}
+    read = Answers(survey, [respond(survey, said, "open", random=random) for _ in range(200)])
+    lines = {name: read.regression(name, ["year"]) for name in ("hours", "stress", "copied")}
+    assert (lines["hours"].low, lines["hours"].high) == (1 / 3, 10.0)
+    assert [(line.low, line.high) for name, line in lines.items() if name != "hours"] == [(1.0, 2.0), (0.0, 1.0)]
+    assert abs(lines["stress"].base - 2) < 0.2
+    for name in ("year", "home"):
+        with pytest.raises(InvalidParameter, match="not a question that can be predicted: hours, stress, copied"):
+            read.regression(name, ["copied"])

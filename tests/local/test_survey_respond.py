@@ -199,6 +199,10 @@ def test_ticks_with_epsilon_for_each_option_by_itself_are_caught() -> None:
 
 def test_answers_find_their_places() -> None:
     assert Word("a", "A?").place("\x00\x02 Basel\tLand\x85") == "basel land"
+    assert Word("a", "A?", length=2).place("中") == Word("a", "A?").place(" \x00") == ""
+    for blank in ("", "  ", "\x00", "中"):
+        with pytest.raises(InvalidParameter, match="was not answered"):
+            Word("a", "A?", length=2, no_answer=False).place(blank)
     assert Choice("a", "A?", ["x", "y"]).place("y") == 1
     assert Several("a", "A?", ["x", "y"]).place(["y", "y"]) == {1}
     assert Number("a", "A?", low="0.1", high="0.3").place(0.3) <= 0.3

@@ -418,8 +418,8 @@ def demo_survey(hub: Hub, researcher: Caller) -> str:
             return found.id
         row = drafts.make_survey(hub, db, researcher, title=_TITLE, purpose="a study of sleep")
         introduction = "Everything here is made up, and you may answer as you like."
-        drafts.rewrite(hub, db, researcher, row.id, introduction=introduction, levels=_LEVELS, hoped=_PEOPLE)
-        drafts.ask_these(hub, db, researcher, row.id, _QUESTIONS)
+        how: dict[str, Any] = {"introduction": introduction, "levels": _LEVELS, "hoped": _PEOPLE, "questions": _QUESTIONS}
+        drafts.rewrite(hub, db, researcher, row.id, **how)
         number = drafts.open_survey(hub, db, researcher, row.id).id
     _answered(hub, number)
     return number

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,8 +15,9 @@ from sqlalchemy.exc import OperationalError
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport, SurveyTicket
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.surveys.composing import composed
+from cloister.hub.services.surveys.counting import receive_all
 from cloister.hub.web.render import LANGUAGE_COOKIE
-from cloister.local.survey import Choice, Results, Survey, hash_of, respond
+from cloister.local.survey import Choice, Results, Survey, Tally, hash_of, respond
 from cloister.local.survey.tokens import new_token
 from cloister.noise import Random
 from cloister.printable import is_printable, kept
@@ -238,10 +241,26 @@ def test_a_draft_and_a_closed_survey_take_nothing(field: Field) -> None:
     field.ask("POST", f"/{number}/open")
     report = field.report(number, {}, seed=1)
     assert field.ask("POST", f"/{number}/close").json()["state"] == "closed"
-    refused = field.send(number, report)
-    assert refused.status_code == 409
-    assert "closed" in refused.json()["detail"]
+    for late in (report, "{}"):
+        refused = field.send(number, late)
+        assert refused.status_code == 409
+        assert "closed" in refused.json()["detail"]
+    assert field.results(number)["refused"] == {}
     assert "closed" in field.house.client().get(f"/s/{number}").text
+
+
+def test_who_sends_a_counted_report_again_is_not_told_that_it_came_too_late(field: Field) -> None:
+    """The hub's first answer was lost, and the survey closed before the second try."""
+    number, invited = field.opened(), field.opened(invited=True)
+    (token,) = field.ask("POST", f"/{invited}/invitations", {"count": 1}).json()["tokens"]
+    reports = {number: field.report(number, {}, seed=1), invited: field.report(invited, {}, seed=2, token=token)}
+    for each, report in reports.items():
+        assert field.send(each, report).status_code == 201
+        field.ask("POST", f"/{each}/close")
+    assert field.send(number, reports[number]).json() == {"received": True, "again": True}
+    used = field.send(invited, reports[invited])
+    assert (used.status_code, "invitation was used already" in used.json()["detail"]) == (403, True)
+    assert [field.results(each)["n"] for each in reports] == [1, 1]
 
 
 def test_the_trail_counts_surveys_and_holds_nothing_of_respondents(field: Field) -> None:
@@ -274,6 +293,44 @@ def test_the_reports_leave_in_no_order(field: Field) -> None:
         ids = db.scalars(select(SurveyReport.id).order_by(SurveyReport.id)).all()
         by_id = {row.id: json.loads(row.body) for row in db.scalars(select(SurveyReport))}
     assert file["reports"] == [by_id[each] for each in ids]
+
+
+def test_the_table_of_a_number_has_its_mean(field: Field) -> None:
+    """Of all, and of each level that somebody chose; what a mean has no share for stays empty."""
+    hours = {"kind": "number", "name": "hours", "text": "Hours?", "low": "0", "high": "40"}
+    scale = {"kind": "scale", "name": "often", "text": "How often?", "steps": ["never", "often"], "no_answer": False}
+    number = field.opened(questions=[hours, scale, COPIED], cap="9")
+    for seed in range(30):
+        said = {"hours": 20, "often": "often"}
+        assert field.send(number, field.report(number, said, "open", seed=seed)).status_code == 201
+    told = {each["question"]: each for each in field.results(number)["questions"]}
+    lines = list(csv.DictReader(io.StringIO(field.ana.client.get(f"/surveys/{number}/results.csv").text)))
+    means = [line for line in lines if line["answer"] == "mean"]
+    assert [(line["question"], line["level"]) for line in means] == [
+        ("hours", ""), ("hours", "open"), ("often", ""), ("often", "open")]  # fmt: skip
+    for line in means:
+        mean = told[line["question"]]["combined"]["mean"]
+        assert [float(line[name]) for name in ("mean", "mean_low", "mean_high")] == [
+            mean[name] for name in ("value", "low", "high")
+        ]
+        assert {line[name] for name in ("count", "count_margin", "share", "share_margin", "consistent_share")} == {""}
+    assert all(line["mean"] == "" and float(line["share"]) < 9 for line in lines if line["answer"] != "mean")
+
+
+def test_a_part_of_a_long_list_is_called_one(field: Field) -> None:
+    """Of 65 answers the page shows 40, and says so; the file has all."""
+    home = {"kind": "place", "name": "home", "text": "Where?"} | {"south": 47.0, "west": 8.0, "north": 48.0, "east": 9.0}
+    number = field.opened(
+        questions=[{**home, "rows": 8, "columns": 8}, COPIED], levels=[{"name": "open", "epsilon": "8"}], cap="16"
+    )
+    survey, random = field.survey(number), Random.deterministic(1)
+    receive_all(field.hub, number, [respond(survey, {"home": "1,2"}, "open", random=random).to_dict() for _ in range(60)])
+    page = field.ana.client.get(f"/surveys/{number}").text
+    assert page.count("These are the 40 answers with the largest estimates, of 65; ") == 1
+    assert len(field.results(number)["questions"][0]["combined"]["answers"]) == 65
+    results = Results(survey, Tally(survey))
+    assert "the 20 commonest of 65 answers" in results.text()
+    assert results.chart("home").to_dict()["title"]["subtitle"] == ["the 30 commonest of 65 answers"]
 
 
 def test_a_formula_in_an_option_is_no_formula_in_the_file(field: Field) -> None:

@@ -79,6 +79,44 @@ def test_too_many_questions_for_the_cap_are_refused(field: Field) -> None:
     assert "too many questions for its cap" in answer.json()["title"]
 
 
+def test_what_is_changed_together_is_looked_at_together(field: Field) -> None:
+    """A smaller cap with fewer questions: those that are replaced count no more."""
+    ten = [{**COPIED, "name": f"q{place}", "text": f"Question {place}?"} for place in range(10)]
+    number = field.draft(questions=ten, cap="10")
+    assert field.ask("PATCH", f"/{number}", {"cap": "3"}).status_code in (400, 422)
+    answer = field.ask("PATCH", f"/{number}", {"cap": "3", "questions": ten[:3]})
+    assert answer.status_code == 200, answer.text
+    draft = answer.json()["draft"]
+    assert (draft["cap"], len(draft["questions"])) == ("3", 3)
+    refused = field.ask("PATCH", f"/{number}", {"title": "Other", "cap": "1", "questions": ten[:2]})
+    assert refused.status_code in (400, 422)
+    assert field.ask("GET", f"/{number}").json()["title"] == "Exams"
+
+
+@pytest.mark.parametrize(
+    ("levels", "why"),
+    [
+        ([("low", "abc")], ""),
+        ([("low", "0,5")], ""),
+        ([("low", "12")], "lies outside"),
+        ([("low", "1"), ("high", "1")], "two levels have the same ε"),
+        ([("low", "1"), ("low", "2")], "two have the same name"),
+        ([("l" * 41, "1")], "40"),
+    ],
+)
+def test_levels_are_looked_at_before_there_is_a_question(field: Field, levels: list[tuple[str, str]], why: str) -> None:
+    """Else each question that is added later is refused, for what stands in another form."""
+    number = field.draft(questions=[])
+    said = {"title": "Exams", "levels": [{"name": name, "epsilon": epsilon} for name, epsilon in levels]}
+    for answer in (field.ask("PATCH", f"/{number}", said), field.ask("POST", "", said)):
+        assert answer.status_code in (400, 422), answer.text
+        assert why in answer.text
+    form = {**FORM, "level": [name for name, _ in levels], "epsilon": [epsilon for _, epsilon in levels]}
+    page = field.post(f"/surveys/{number}", form)
+    assert (page.status_code in (400, 422), 'class="callout bad refusal"' in page.text) == (True, True)
+    assert field.ask("GET", f"/{number}").json()["draft"]["levels"] == LEVELS
+
+
 def test_no_survey_takes_more_than_the_institution_allows(tmp_path: Path) -> None:
     """The setting bounds what an author may write, what a new survey begins with, and what is opened."""
     house = House(tmp_path, Clock(), survey_cap="5.5")

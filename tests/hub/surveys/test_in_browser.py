@@ -157,6 +157,10 @@ def test_a_level_for_each_question(served: tuple[Field, str], visit: Any, width:
     page.get_by_label("Question 3 of 7").select_option("careful")
     page.get_by_role("button", name="To the questions").click()
     expect(page.locator("#chosen-level")).to_contain_text("All your answers together: ε = 5.84 of at most 6.")
+    home = page.locator("fieldset", has_text="Where do you live?")
+    expect(home).to_contain_text("south (bottom, 47°) to the north (48°), its columns from the west (8°) to the east (9°)")
+    assert home.locator("th").all_inner_texts()[:2] == ["47.75° – 48°", "47.5° – 47.75°"], "the north is above"
+    expect(home.get_by_label("row 2, column 3: latitude 47.25° – 47.5°, longitude 8.5° – 8.75°")).to_be_visible()
     copied = page.locator("fieldset", has_text="Have you ever copied").locator(".promise")
     expect(copied).to_contain_text(
         "Your level here: “open”. Even if your answer is “yes”, anyone who sees what is sent can be at most 7.39"
@@ -340,6 +344,13 @@ def test_what_is_missing_is_said_and_nothing_leaves(served: tuple[Field, str], v
     page.get_by_role("button", name="Change them by chance").click()
     expect(page.get_by_text("has no answer yet")).to_be_visible()
     expect(page.locator("#leaving")).to_be_hidden()
+    blank: Page = visit(address).page(f"/s/{field.opened(questions=[{**EVERY_KIND[6], 'no_answer': False}])}")
+    blank.get_by_label("careful").check()
+    blank.get_by_role("button", name="To the questions").click()
+    blank.get_by_label("Which town do you come from?", exact=True).fill("\u200b")
+    blank.get_by_role("button", name="Change them by chance").click()
+    expect(blank.get_by_text("has no answer yet")).to_be_visible()
+    expect(blank.locator("#leaving")).to_be_hidden()
 
 
 def test_an_invitation_is_in_the_part_of_the_address_that_is_not_sent(served: tuple[Field, str], visit: Any) -> None:
@@ -388,6 +399,7 @@ def test_the_results_with_pictures(served: tuple[Field, str], visit: Any) -> Non
         }
         field.send(number, field.report(number, said, "open" if seed % 2 else "careful", seed=seed))
     page = as_ana(served, visit, f"/surveys/{number}")
+    expect(page.get_by_text("the south (47°) to the north (48°), columns from the west (8°) to the east (9°)")).to_be_visible()
     for told in ("looking", "results"):
         expect(page.get_by_role("heading", name="Have you ever copied in an exam?")).to_be_visible()
         if told == "looking":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
+import re
 import subprocess
 import sys
 import time
@@ -115,7 +117,6 @@ def test_what_is_out_of_order_is_refused_and_changes_nothing(joint: Joint) -> No
     joint.ask("POST", f"/{number}/open", status=409)
     secret = joint.ask("POST", f"/{number}/link")["secret"]
     joint.ask("POST", f"/{number}/open", status=409)  # nobody has joined
-    joint.ask("DELETE", f"/{number}", status=409)
     newer = joint.ask("POST", f"/{number}/link")["secret"]
     for wrong in (secret, "", "0" * 43):
         joint.call(number, wrong, {}, status=404)
@@ -128,13 +129,58 @@ def test_what_is_out_of_order_is_refused_and_changes_nothing(joint: Joint) -> No
     joint.call(number, newer, joined)
     joint.call(number, newer, joined)  # the answer to the first one was lost
     joint.call(number, newer, {**joined, "name": "Mallory"}, status=409)
-    joint.ask("POST", f"/{number}/link", status=409)
     assert joint.ask("POST", f"/{number}/open")["fingerprint"] == fingerprint(helper.public)
+    joint.ask("POST", f"/{number}/link", status=409)
+    joint.ask("DELETE", f"/{number}", status=409)
     joint.call(number, newer, {"shares": ["00"], "list": ""})  # it is open: no sum is opened
     assert joint.ask("GET", f"/{number}")["state"] == "open"
     stranger = joint.house.person("analyst")
     assert joint.house.client().get(f"/api/v1/joint-surveys/{number}", headers=stranger.bearer).status_code == 404
     helper.close()
+
+
+def test_a_helper_that_is_not_the_one_who_was_asked_is_let_go(joint: Joint) -> None:
+    """Its fingerprint is not the one that was read by phone: a new link makes its own void, and the survey is not lost."""
+    number = joint.made(SMOKES)
+    wrong = joint.ask("POST", f"/{number}/link")["secret"]
+    survey = JointSurvey.from_dict(joint.call(number, wrong, {})["survey"])
+    mallory, registry = (Helper.made(joint.folder / name, survey, link="x", name=name) for name in ("Mallory", "Registry"))
+    joint.call(number, wrong, {"name": "Mallory", "key": mallory.public.hex()})
+    seen = joint.ana.client.get(f"/joint-surveys/{number}").text
+    assert all(each in seen for each in (fingerprint(mallory.public), "Make a new link", "Discard the draft"))
+    right = joint.ask("POST", f"/{number}/link")["secret"]
+    joint.call(number, wrong, {}, status=404)
+    joint.ask("POST", f"/{number}/open", status=409)
+    joint.call(number, right, {"name": "Registry", "key": registry.public.hex()})
+    token = {"form_token": joint.ana.csrf()["X-CSRF-Token"]}
+    stale = joint.ana.client.post(f"/joint-surveys/{number}/open", data={**token, "fingerprint": fingerprint(mallory.public)})
+    assert (stale.status_code, "another helper has joined since" in stale.text) == (409, True)
+    assert joint.ask("POST", f"/{number}/open")["fingerprint"] == fingerprint(registry.public)
+    mallory.close(), registry.close()
+    dropped = joint.made(SMOKES)
+    joint.ask("POST", f"/{dropped}/link")
+    joint.ask("DELETE", f"/{dropped}", status=204)
+    joint.ask("GET", f"/{dropped}", status=404)
+
+
+def test_a_form_that_is_sent_twice_changes_a_draft_once(joint: Joint) -> None:
+    """A second click on Add asks nothing twice, which respondents would pay for; one on Remove takes out no other question."""
+    number, token = joint.made(SMOKES), {"form_token": joint.ana.csrf()["X-CSRF-Token"]}
+
+    def post(path: str, **form: str) -> tuple[int, list[str]]:
+        answer = joint.ana.client.post(f"/joint-surveys/{number}/questions{path}", data={**token, **form})
+        return answer.status_code, [each["text"] for each in joint.ask("GET", f"/{number}")["questions"]]
+
+    drinks = {"text": 'Do you drink "a lot" & often?', "kind": "yes-no", "epsilon": "1"}
+    assert post("", **drinks) == (303, [SMOKES["text"], drinks["text"]])
+    assert post("", **drinks) == (422, [SMOKES["text"], drinks["text"]])
+    assert post("", **{**drinks, "text": "DO YOU SMOKE? "}) == (422, [SMOKES["text"], drinks["text"]])
+    page = joint.ana.client.get(f"/joint-surveys/{number}").text
+    first = html.unescape(re.findall(r'name="text" value="([^"]*)"', page)[0])
+    assert first == SMOKES["text"]
+    assert post("/remove", text=first) == (303, [drinks["text"]])
+    assert post("/remove", text=first) == (404, [drinks["text"]])
+    assert post("/remove", text=drinks["text"]) == (303, [])
 
 
 def test_a_report_counts_once_and_one_that_lies_is_dropped(joint: Joint) -> None:
@@ -161,6 +207,9 @@ def test_a_report_counts_once_and_one_that_lies_is_dropped(joint: Joint) -> None
     assert joint.ask("GET", f"/{number}")["reports"] == {"new": 0, "counted": 1, "dropped": 1}
     joint.ask("POST", f"/{number}/close")
     assert joint.send(number, survey.report(["yes"], key).to_dict()).status_code == 409
+    assert joint.send(number, report).json() == {"received": True, "again": True}, "the first answer may have been lost"
+    for wrong in (17, "x", "00" * 16):
+        assert joint.send(number, {**report, "nonce": wrong}).status_code == 409
     other = joint.call(number, secret, {})["list"]
     joint.call(number, secret, {"shares": [], "list": other}, status=422)
     joint.call(number, secret, {"shares": ["00"], "list": "0" * 64})  # of another list: nothing is opened

@@ -65,6 +65,62 @@ def test_from_a_draft_to_its_sums(served: tuple[Field, str], visit: Any, tmp_pat
     helper.close()
 
 
+def opened(served: tuple[Field, str], folder: Path) -> str:
+    """The id of an open survey of one question, whose helper has joined."""
+    field, address = served
+
+    def ask(path: str, body: Any = None) -> Any:
+        return field.house.client().post(f"/api/v1/joint-surveys{path}", json=body, headers=field.ana.bearer).json()
+
+    number: str = ask("", {"title": "Ways", "questions": [{"text": "Do you smoke?", "kind": "yes-no", "epsilon": "300"}]})["id"]
+    link = f"{address}/joint-surveys/{number}#{ask(f'/{number}/link')['secret']}"
+    with HelperCalls(link) as calls:
+        helper = Helper.made(folder / "helper", calls.terms(), link=link, name="Registry")
+        calls.join(helper)
+    helper.close()
+    assert ask(f"/{number}/open")["state"] == "open"
+    return number
+
+
+def test_shares_are_made_once_however_often_a_page_is_loaded(served: tuple[Field, str], visit: Any, tmp_path: Path) -> None:
+    """The hub has the report, and its answer is lost: another report of the same person would count beside it."""
+    field, address = served
+    number = opened(served, tmp_path)
+    guarded = visit(address, expected=("net::ERR_FAILED",))
+    sent: list[str] = []
+
+    def lost(route: Any) -> None:
+        sent.append(route.request.post_data)
+        assert route.fetch().status == 201
+        route.abort()
+
+    guarded.context.route("**/reports", lost)
+    page: Page = guarded.page(f"/j/{number}")
+    page.get_by_label("yes", exact=True).check()
+    for _ in range(2):
+        page.get_by_role("button", name="Split and send").click()
+        expect(page.locator("#failed")).to_be_visible()
+        page.reload()
+        expect(page.get_by_text("send the same shares once more")).to_be_visible()
+        assert page.locator("#questions input").count() == 0
+    guarded.context.unroute("**/reports")
+    page.get_by_role("button", name="Split and send").click()
+    expect(page.get_by_text("Your shares have arrived.")).to_be_visible()
+    assert (len(sent), len(set(sent))) == (2, 1)
+    told = field.house.client().get(f"/api/v1/joint-surveys/{number}", headers=field.ana.bearer).json()
+    assert told["reports"] == {"new": 1, "counted": 0, "dropped": 0}
+    assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
+
+
+def test_a_browser_without_https_is_told_what_it_lacks(served: tuple[Field, str], visit: Any, tmp_path: Path) -> None:
+    """Over http from another machine a browser has no `crypto.subtle`: the survey is not at fault."""
+    number = opened(served, tmp_path)
+    guarded = visit(served[1])
+    guarded.context.add_init_script("Object.defineProperty(crypto, 'subtle', { value: undefined })")
+    page: Page = guarded.page(f"/j/{number}")
+    expect(page.locator("#joint-survey").get_by_role("alert")).to_contain_text("This page needs https")
+
+
 def composed(page: Page) -> Page:
     """A draft of three questions, as a researcher makes it."""
     accessible(page)

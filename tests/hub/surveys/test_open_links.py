@@ -114,6 +114,30 @@ def test_a_refused_report_says_so(served: tuple[Field, str], visit: Any) -> None
     expect(page.get_by_text("Your randomised answers have arrived.")).to_be_hidden()
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(409, "问卷已经结束"), (422, "无效"), (429, "稍后"), (503, "同一份答卷只计一次"), (0, "同一份答卷只计一次")],
+)
+def test_what_the_hub_says_of_a_report_is_told_in_the_words_of_the_page(
+    served: tuple[Field, str], visit: Any, status: int, said: str
+) -> None:
+    """In its language, and without a word of what was counted where the page cannot know it."""
+    field, address = served
+    number = field.opened(questions=EVERY_KIND[:1])
+    guarded = visit(address, locale="zh-CN", expected=(str(status or "net::ERR_FAILED"),))
+    problem = {"title": "Refused", "detail": "an English reason"}
+    guarded.context.route("**/reports", lambda route: route.fulfill(status=status, json=problem) if status else route.abort())
+    page: Page = guarded.page(f"/s/{number}")
+    page.get_by_label("careful").check()
+    page.locator("#begin").click()
+    page.locator("#questions input").first.check()
+    page.locator("#randomise").click()
+    page.locator("#send").click()
+    expect(page.locator("#failed")).to_contain_text(said)
+    assert "English" not in page.locator("#failed").inner_text()
+    assert page.locator("#send").is_enabled()
+
+
 @pytest.mark.parametrize("odd", ODD)
 def test_a_stored_survey_with_any_texts_opens_in_the_page(served: tuple[Field, str], visit: Any, odd: str) -> None:
     """What an older version took stands on the page by its numbers, from the title to what leaves; and the report arrives."""

@@ -297,8 +297,9 @@ def test_a_survey_is_read_back_and_answers_are_checked() -> None:
         f"{https}:x/a#b",
         f"{https}/a#é",
     ):
-        with pytest.raises(CloisterError, match="link is invalid"):
+        with pytest.raises(CloisterError, match="link is invalid") as refused:
             HelperCalls(link)
+        assert ("over https alone" in str(refused.value)) == (not link.startswith("https"))
 
 
 def test_the_twin_in_node() -> None:

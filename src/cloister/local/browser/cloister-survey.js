@@ -133,14 +133,14 @@ function cells(question) {
  */
 export function placeOf(question, answer) {
   if (answer === null || answer === undefined) {
-    if (!question.no_answer) throw new RangeError(`"${question.name}" was not answered, and may not be left out`);
+    if (!question.no_answer) unanswered(question);
     if (question.kind === "number") return null;
     if (question.kind === "word") return "";
     const last = labels(question).length - 1;
     return question.kind === "several" ? [last] : last;
   }
   if (question.kind === "number") return numberOf(question, answer);
-  if (question.kind === "word") return wordOf(question, answer);
+  if (question.kind === "word") return wordOf(question, answer) || (question.no_answer ? "" : unanswered(question));
   const all = labels(question).filter((label) => label !== NO_ANSWER);
   if (question.kind === "several") {
     const places = [...new Set(Array.isArray(answer) ? answer : noSuch(question))].map((label) => found(question, all, label));
@@ -165,8 +165,12 @@ export const UNPRINTABLE = new RegExp(
   "gu",
 );
 
+function unanswered(question) {
+  throw new RangeError(`"${question.name}" was not answered, and may not be left out`);
+}
+
 /** Small letters without what is not printable and spaces at the ends, cut where their bytes exceed the question's length. */
-function wordOf(question, answer) {
+export function wordOf(question, answer) {
   if (typeof answer !== "string") noSuch(question);
   let [cut, size] = ["", 0];
   for (const letter of answer.replace(UNPRINTABLE, " ").trim().toLowerCase()) {

@@ -25,7 +25,7 @@ from cloister.local.survey.counts import LISTED, Counts
 from cloister.local.survey.findings import Finding
 from cloister.local.survey.one_of import OneOfChannel
 from cloister.local.survey.poisoning import sway_of_coins
-from cloister.local.survey.question import NO_ANSWER, OneOf, Question
+from cloister.local.survey.question import OneOf, Question
 from cloister.local.survey.questions import Number, Scale, Several, Word
 from cloister.local.survey.ticks import Ticks
 from cloister.noise import Random
@@ -120,8 +120,8 @@ class SeveralChannel(Channel):
 
 
 class WordChannel(Channel):
-    """The channel of a question with a free word; no answer is the empty word. Frequent words are found in the reports, and rare
-    ones are never seen.
+    """The channel of a question with a free word; no answer is the empty word, also among what was found. Frequent words are
+    found in the reports, and rare ones are never seen.
 
     Reports are numbers below some 10⁷, so what is kept is the list of them, sorted: less than a table of all counts for any
     survey that is not a census.
@@ -156,8 +156,8 @@ class WordChannel(Channel):
             return Finding(estimate=_nothing(counts.n), found=True)
         read = self.heavy.find(self.heavy.aggregate(counts.parts[LISTED]), most=_MOST_WORDS)
         real = [place for place, value in enumerate(read.values) if is_printable(value)]  # no honest machine sends others
-        labels = tuple(read.values[place] or NO_ANSWER for place in real)
-        estimate = replace(read, counts=read.counts[real], variances=read.variances[real], values=labels)
+        words = tuple(read.values[place] for place in real)
+        estimate = replace(read, counts=read.counts[real], variances=read.variances[real], values=words)
         return Finding(estimate=estimate, found=True)
 
     def look_up(self, counts: Counts, words: Sequence[str]) -> Finding:
@@ -174,7 +174,7 @@ class WordChannel(Channel):
             return Finding(estimate=Estimate(counts=zeros, n=counts.n, variances=zeros, values=tuple(words)), found=True)
         heavy, hashing = self.heavy, self.heavy._hashing
         listed, cells, buckets = counts.parts[LISTED], heavy._cells, hashing.buckets
-        cut = heavy.blocks.cut(["" if word == NO_ANSWER else word for word in words])
+        cut = heavy.blocks.cut(words)
         supports = np.zeros(len(words))
         for level in range(heavy.levels):
             reports = listed[listed // cells == level]

@@ -103,7 +103,7 @@ class Survey:
             "id": id,
             "title": title,
             "questions": tuple(questions),
-            "levels": _levels(levels),
+            "levels": checked_levels(levels),
             "cap": exact_positive(cap, "cap"),
             "revision": revision,
         }
@@ -312,7 +312,12 @@ class Survey:
         }
 
 
-def _levels(given: Mapping[str, Exact]) -> tuple[Level, ...]:
+def checked_levels(given: Mapping[str, Exact]) -> tuple[Level, ...]:
+    """Levels by their names; refused where a survey can't offer them.
+
+    >>> checked_levels({"careful": "0.5"})
+    (Level(name='careful', epsilon=Fraction(1, 2)),)
+    """
     if not isinstance(given, Mapping) or not 1 <= len(given) <= 8:
         raise _refused("it offers no levels, or more than 8", 'levels={"careful": "0.5", "open": 2}')
     levels = []

@@ -11,6 +11,7 @@ import numpy as np
 
 from cloister.local.frequency.estimates import Estimate, Number, add_estimates, half_width, quantile_of
 from cloister.local.survey.poisoning import Lift, sway_of_ratio
+from cloister.local.survey.question import NO_ANSWER
 from cloister.privacy.rational import Exact
 
 _SEEN = 9.0
@@ -164,9 +165,20 @@ class Finding:
     """True where the answers were found in the reports themselves (free words), so a rare one may be missing."""
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The answers as they are told: of words that were found, the empty one is no answer, and one that reads so is quoted.
+
+        >>> counts = Estimate(counts=np.zeros(2), n=9, variances=np.ones(2), values=("", "no answer"))
+        >>> Finding(estimate=counts, found=True).labels
+        ('no answer', '"no answer"')
+        """
+        told = {"": NO_ANSWER, NO_ANSWER: f'"{NO_ANSWER}"'} if self.found else {}
+        return tuple(told.get(each, each) for each in self.estimate.values)
+
+    @property
     def answered(self) -> Number:
         """How many gave an answer: all, where "no answer" is not among the answers."""
-        left_out = [place for place, label in enumerate(self.estimate.values) if label == "no answer"]
+        left_out = [place for place, label in enumerate(self.labels) if label == NO_ANSWER]
         n = self.estimate.n
         if not left_out:
             return Number(value=float(n), variance=0.0, n=n)
@@ -216,7 +228,7 @@ class Finding:
                 "share_margin": float(margin) / n,
                 "likely": float(fit) / n,
             }
-            for label, count, margin, fit in zip(estimate.values, estimate.counts, margins, likely, strict=True)
+            for label, count, margin, fit in zip(self.labels, estimate.counts, margins, likely, strict=True)
         ]
 
 

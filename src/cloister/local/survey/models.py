@@ -20,6 +20,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,7 +35,7 @@ from cloister.local.survey.channel import Channel
 from cloister.local.survey.composed import Survey
 from cloister.local.survey.one_of import OneOfChannel
 from cloister.local.survey.question import NO_ANSWER, OneOf
-from cloister.local.survey.questions import Number
+from cloister.local.survey.questions import Number, Scale, YesNo
 from cloister.local.survey.reports import read_report
 from cloister.printable import json_of
 
@@ -270,12 +271,10 @@ class Answers:
                     assert isinstance(channel, AmountChannel)
                     made[key] = _amount(channel, rows[name])
                 value[place], counted[place] = made[key]
-            return value, counted, float(question.low), float(question.high)
+            return value, counted, float(Fraction(question.low)), float(Fraction(question.high))
         vectors, labels = self._vectors(name), _labels(self.survey, name)
         steps = [label for label in labels if label != NO_ANSWER]
-        score = {label: float(place) for place, label in enumerate(steps, start=0 if len(steps) == 2 else 1)}
-        if question.kind == "yes-no":
-            score = {label: float(label == "yes") for label in steps}
+        score = {label: float(place) for place, label in enumerate(steps, start=1 if isinstance(question, Scale) else 0)}
         counted = vectors @ np.array([float(label in score) for label in labels])
         value = vectors @ np.array([score.get(label, 0.0) for label in labels])
         return value, counted, min(score.values()), max(score.values())
@@ -322,7 +321,8 @@ def check_roles(survey: Survey, target: str, features: Sequence[str], *, n: int,
     >>> check_roles(exams, "copied", ["year"], n=200)
     """
     listed = [question.name for question in survey.questions if isinstance(question, OneOf)]
-    ends = listed + [q.name for q in survey.questions if number and isinstance(q, Number) and q.want == "mean"]
+    numbers = [q.name for q in survey.questions if isinstance(q, YesNo | Scale) or (isinstance(q, Number) and q.want == "mean")]
+    ends = numbers if number else listed
     if target not in ends:
         why = f"it is not a question that can be predicted: {', '.join(ends) or 'none'}"
         raise InvalidParameter(f"target={target!r} is invalid", why=why, instead=f'target="{(ends or ["copied"])[0]}"')

@@ -260,7 +260,10 @@ class Word(Question):
             octets = UNPRINTABLE.sub(" ", answer).strip().lower().encode()
         except UnicodeEncodeError:
             raise self.no_such("a text of whole characters, or None") from None
-        return octets[: self.length].decode(errors="ignore")
+        word = octets[: self.length].decode(errors="ignore")
+        if not word and not self.no_answer:  # a blank is no answer, in every result
+            raise self.unanswered()
+        return word
 
 
 KINDS: dict[str, type[Question]] = {each.kind: each for each in (YesNo, Choice, Scale, Several, Number, Place, Word)}

@@ -19,7 +19,7 @@ from cloister.notebook import offline
 from cloister.printable import finite, json_of, shown
 from cloister.privacy.rational import Exact
 
-_MOST_BARS = 30
+_MOST_BARS, _MOST_LINES = 30, 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,9 +168,7 @@ class Results:
         import altair as alt
 
         result = self[name]
-        rows = result.combined.rows(confidence)
-        if len(rows) > _MOST_BARS:
-            rows = sorted(rows, key=lambda row: -row["share"])[:_MOST_BARS]
+        rows, part = _shown(result.combined.rows(confidence), _MOST_BARS)
         values = [
             {
                 "answer": shown(row["answer"]),
@@ -187,7 +185,7 @@ class Results:
             x=alt.X("share:Q", title="share", axis=alt.Axis(format="%"))
         )
         errors = base.mark_rule(color="#c9714f", strokeWidth=2).encode(x="low:Q", x2="high:Q")
-        return offline(alt.layer(bars, errors).properties(width=360, title=shown(result.question.text)))
+        return offline(alt.layer(bars, errors).properties(width=360, title=alt.Title(shown(result.question.text), subtitle=part)))
 
     def text(self, confidence: Exact = 0.95) -> str:
         """A table for a terminal."""
@@ -202,11 +200,11 @@ class Results:
                 lines.append(f"  mean {mean.value:.4g} ± {mean.margin(confidence):.2g}")
             elif mean is not None:
                 lines.append(f"  mean: anything from {mean.ends[0]:.4g} to {mean.ends[1]:.4g}; the noise hides how many answered")
-            rows = result.combined.rows(confidence)
+            rows, part = _shown(result.combined.rows(confidence), _MOST_LINES)
             lines.extend(
-                f"  {shown(row['answer']):<24} {100 * row['share']:6.1f} % ± {100 * row['share_margin']:.1f}"
-                for row in _shown(rows)
+                f"  {shown(row['answer']):<24} {100 * row['share']:6.1f} % ± {100 * row['share_margin']:.1f}" for row in rows
             )
+            lines.extend(f"  ({each})" for each in part)
             if result.alike is not None and result.alike.p_value < 0.01:
                 lines.append(f"  levels answer differently: {result.alike.value} (p = {result.alike.p_value:.2g})")
         lines.extend(f"\nodd reports: {name}, level {level}: {test.test}" for name, level, test in self.alarms)
@@ -268,6 +266,8 @@ def _told(finding: Finding, confidence: Exact) -> dict[str, Any]:
     return told
 
 
-def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All of a short list, the commonest of a long one."""
-    return rows if len(rows) <= 20 else sorted(rows, key=lambda row: -row["share"])[:20]
+def _shown(rows: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """All of a short list; of a long one the commonest, and a line that says so."""
+    if len(rows) <= most:
+        return rows, []
+    return sorted(rows, key=lambda row: -row["share"])[:most], [f"the {most} commonest of {len(rows):,} answers"]

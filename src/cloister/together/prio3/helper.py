@@ -218,10 +218,10 @@ class HelperCalls:
         except (ValueError, httpx.InvalidURL):
             number = key = ""
         local = number and parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
-        if not number or not key or not key.isascii() or not (local or parts.scheme == "https"):
-            raise InvalidParameter(
-                "The link is invalid", why="it is not what a joint survey's page shows", instead="https://…/joint-surveys/…#…"
-            )
+        safe = not number or local or parts.scheme == "https"
+        if not (safe and number and key and key.isascii()):
+            why = "it is not what a joint survey's page shows" if safe else "a hub on another machine is called over https alone"
+            raise InvalidParameter("The link is invalid", why=why, instead="https://…/joint-surveys/…#…")
         self._headers = {"Helper-Key": key, "Accept-Encoding": "identity"}
         verify: Any = client_context(authority) if parts.scheme == "https" else False
         try:

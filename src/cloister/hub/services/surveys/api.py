@@ -11,14 +11,13 @@ from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.caller import CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.description import example, read_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import HubDep
 from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release
@@ -45,7 +44,7 @@ class OfferedLevel(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(min_length=1, max_length=60)]
+    name: Annotated[str, Field(min_length=1, max_length=40)]
     epsilon: Annotated[str, Field(max_length=60, description="An exact number, such as 0.5 or 1/3")]
 
 
@@ -65,8 +64,9 @@ class Composing(BaseModel):
     """As the library writes questions (`Question.to_dict`): kind, name, text, no_answer, and what its kind needs."""
 
     def said(self) -> dict[str, Any]:
-        """What was stated, without the questions."""
-        return self.model_dump(exclude_none=True, exclude={"questions"})
+        """What was stated; of questions, all that they say."""
+        told = self.model_dump(exclude_none=True, exclude={"questions"})
+        return told if self.questions is None else told | {"questions": self.questions}
 
 
 class SurveyLine(BaseModel):
@@ -164,7 +164,7 @@ def _drafts(routes: Routes) -> None:
             raise InvalidParameter("The survey is invalid", why="it has no title", instead='{"title": "Sleep and screens"}')
         with hub.database.begin() as db:
             row = drafts.make_survey(hub, db, caller, title=wanted.title, purpose=wanted.purpose or "")
-            return _whole(_rewritten(hub, db, caller, row.id, wanted))
+            return _whole(drafts.rewrite(hub, db, caller, row.id, **wanted.said()))
 
     @routes.get("/surveys/{number}", "survey.see", "Get a survey", "The survey", response_model=SurveyWhole)
     def survey(hub: HubDep, caller: CallerDep, number: Number) -> Response:
@@ -178,7 +178,7 @@ def _drafts(routes: Routes) -> None:
     def rewrite(hub: HubDep, caller: CallerDep, number: Number, wanted: Composing) -> SurveyWhole:
         """What is stated takes the place of what was there; questions as a whole."""
         with hub.database.begin() as db:
-            return _whole(_rewritten(hub, db, caller, number, wanted))
+            return _whole(drafts.rewrite(hub, db, caller, number, **wanted.said()))
 
     @routes.delete("/surveys/{number}", "survey.manage", "Delete the draft of a survey", "The draft is deleted", status_code=204)
     def drop(hub: HubDep, caller: CallerDep, number: Number) -> None:
@@ -309,13 +309,6 @@ def _answering(routes: Routes) -> None:
         report again under a new token. Another one under the same token counts too, except that an invitation is
         good for one (403). To an open survey, one network may send so many an hour (`survey_hourly`); beyond, 429."""
         return Received(received=True, again=not receive(hub, number, sent, address=caller.address))
-
-
-def _rewritten(hub: Hub, db: Db, caller: Caller, number: str, wanted: Composing) -> HeldSurvey:
-    row = drafts.rewrite(hub, db, caller, number, **wanted.said())
-    if wanted.questions is None:
-        return row
-    return drafts.ask_these(hub, db, caller, number, wanted.questions)
 
 
 def _later(job: str) -> Response:

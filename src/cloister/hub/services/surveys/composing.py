@@ -13,6 +13,7 @@ from cloister.hub.ids import digest
 from cloister.hub.web.languages import N_
 from cloister.local import RandomizedResponse
 from cloister.local.survey import Survey
+from cloister.local.survey.composed import checked_levels
 from cloister.local.survey.questions import question_of
 
 _DRAFT = "draft"
@@ -26,15 +27,22 @@ def composed(title: str, draft: Mapping[str, Any], *, identity: str = "") -> Sur
     >>> composed("Exams", {"levels": [{"name": "middle", "epsilon": "1"}], "cap": "8", "questions": [said]}).id
     'draft'
     """
-    levels = {each["name"]: each["epsilon"] for each in draft["levels"]}
-    if len(levels) != len(draft["levels"]):
-        raise InvalidParameter("The levels are invalid", why="two have the same name", instead="a name of its own for each")
+    levels = levels_of(draft)
     name = f"s-{digest(identity)[:24]}" if identity else _DRAFT
     survey = Survey(name, title, [question_of(each) for each in draft["questions"]], levels=levels, cap=draft["cap"])
     for question in survey.questions:
         for level in survey.levels:
             survey.channel(question, level)
     return survey
+
+
+def levels_of(draft: Mapping[str, Any]) -> dict[str, str]:
+    """The levels of a draft, as the library takes them; refused where it does not."""
+    levels = {each["name"]: each["epsilon"] for each in draft["levels"]}
+    if len(levels) != len(draft["levels"]):
+        raise InvalidParameter("The levels are invalid", why="two have the same name", instead="a name of its own for each")
+    checked_levels(levels)
+    return levels
 
 
 @lru_cache(maxsize=256)

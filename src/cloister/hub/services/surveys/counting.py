@@ -61,31 +61,31 @@ def asked(db: Db, number: str, kind: type[Kind]) -> Kind:
 
 def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = "") -> bool:
     """Keep a report; False where the very same one was kept before: whether somebody sent it twice, or two people were given one
-    token and drew the same values, nobody can tell, so it counts once, and its sender is told. Garbage is counted under its
-    reason, and refused. `address` is looked at by the brake of a survey that whoever has its link may answer, and is kept
-    nowhere."""
+    token and drew the same values, nobody can tell, so it counts once, and its sender is told, also after the survey was closed:
+    the answer to the first one may have been lost. Garbage is counted under its reason, and refused. `address` is looked at by
+    the brake of a survey that whoever has its link may answer, and is kept nowhere."""
     with hub.database.reading() as db:
         row = asked(db, number, HeldSurvey)
         survey, state, invited = of_text(row.body), row.state, row.invited
-    if state != "open":
-        raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
     if not invited:
         check_rate_limit(hub, number, address)
     read = read_report(survey, sent)
     if isinstance(read, str):
+        if state != "open":
+            raise closed()
         _refuse(hub, number, read)
         raise InvalidParameter("The report is invalid", why=_WHY.get(read, _STRANGE), instead="what the survey's page makes")
     report, _rows = read
     ticket = hash_of(report.token) if invited else fingerprint_of(report)
     try:
         with hub.database.begin() as db:
-            if not _open(db, number):
-                raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
             if invited:
                 use_ticket(db, SurveyTicket, number, ticket)
             else:
                 db.add(SurveyTicket(digest=ticket, survey=number, used=True))
                 db.flush()
+            if not _open(db, number):
+                raise closed()
             db.add(SurveyReport(id=new_id(), survey=number, body=_apart(report)))
     except IntegrityError:
         return False
@@ -178,6 +178,11 @@ def not_invited() -> AccessDenied:
         why="its invitation was used already, or is not one of this survey",
         instead="the link that you were given, once",
     )
+
+
+def closed() -> Conflict:
+    """The refusal of a report that came too late."""
+    return Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
 
 
 def _refuse(hub: Hub, number: str, reason: str) -> None:

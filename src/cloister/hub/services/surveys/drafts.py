@@ -20,7 +20,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointTicket, SurveyTicket
-from cloister.hub.services.surveys.composing import composed
+from cloister.hub.services.surveys.composing import composed, levels_of
 from cloister.hub.services.surveys.counting import counted
 from cloister.hub.web.languages import N_
 from cloister.local.survey import issue_tokens
@@ -86,12 +86,12 @@ def make_survey(
 
 
 def seen(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str, action: str = "survey.see", *, state: str = "") -> Kind:
-    """One's own survey; any other is missing, whether it exists or not."""
+    """One's own survey, in one of these states (with spaces between); any other is missing, whether it exists or not."""
     row = db.get(kind, number, with_for_update=bool(state) and kind is HeldJointSurvey)
     if row is None or row.person != caller.id:
         raise Missing("There is no such survey", why="it does not exist, or is not yours", instead=HOMES[kind])
     check(hub, db, caller, action, Object(kind="survey", id=row.id, name=row.title, owner=row.person))
-    if state and row.state != state:
+    if state and row.state not in state.split():
         raise Conflict("The survey was left as it is", why=STATES[kind][row.state], instead=f"{HOMES[kind]}/{row.id}")
     return row
 
@@ -109,7 +109,8 @@ seen_survey, surveys_of = partial(seen, HeldSurvey), partial(own, HeldSurvey)
 
 
 def rewrite(hub: Hub, db: Db, caller: Caller, number: str, **said: Any) -> HeldSurvey:
-    """Change what a draft says of itself: title, purpose, introduction, levels, cap, how many are hoped for, invitations."""
+    """Change what a draft says of itself: title, purpose, introduction, levels, cap, how many are hoped for, invitations, and its
+    questions, as a whole. All of it is looked at together: what could not be opened is refused."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     draft = dict(row.draft)
     if "title" in said:
@@ -126,8 +127,12 @@ def rewrite(hub: Hub, db: Db, caller: Caller, number: str, **said: Any) -> HeldS
         row.hoped = _hoped(said["hoped"])
     if "invited" in said:
         row.invited = bool(said["invited"])
+    if "questions" in said:
+        draft["questions"] = _questions(said["questions"])
     if draft["questions"]:
         composed(row.title, draft)  # refused here, with the field at hand, and not when it is opened
+    elif "levels" in said:
+        levels_of(draft)
     row.draft = draft
     return row
 
@@ -135,25 +140,20 @@ def rewrite(hub: Hub, db: Db, caller: Caller, number: str, **said: Any) -> HeldS
 def add_question(hub: Hub, db: Db, caller: Caller, number: str, said: Mapping[str, Any]) -> HeldSurvey:
     """Put a question at the end of a draft. A survey that could not be made with it is refused."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
-    return ask_these(hub, db, caller, number, [*row.draft["questions"], said])
+    return rewrite(hub, db, caller, number, questions=[*row.draft["questions"], said])
 
 
-def ask_these(hub: Hub, db: Db, caller: Caller, number: str, said: Sequence[Mapping[str, Any]]) -> HeldSurvey:
-    """Give a draft these questions, in the place of those that it has."""
-    row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
+def _questions(said: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     if len(said) > MOST_QUESTIONS:
         raise InvalidParameter(
             "The question is invalid", why=f"a survey has at most {MOST_QUESTIONS} questions", instead="a second survey"
         )
-    draft = {**row.draft, "questions": [question_of(each).to_dict() for each in said]}
-    if sum(each["kind"] == "word" for each in draft["questions"]) > MOST_WORDS:
+    found = [question_of(each).to_dict() for each in said]
+    if sum(each["kind"] == "word" for each in found) > MOST_WORDS:
         raise InvalidParameter(
             "The question is invalid", why=f"a survey asks for at most {MOST_WORDS} words", instead="a choice among known words"
         )
-    if draft["questions"]:
-        composed(row.title, draft)
-    row.draft = draft
-    return row
+    return found
 
 
 def remove_question(hub: Hub, db: Db, caller: Caller, number: str, name: str) -> HeldSurvey:
@@ -202,8 +202,8 @@ def close_survey(hub: Hub, db: Db, caller: Caller, number: str) -> HeldSurvey:
 
 
 def drop_draft(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str) -> None:
-    """Throw a draft away."""
-    row = seen(kind, hub, db, caller, number, "survey.manage", state="draft")
+    """Throw a draft away: what nobody could answer yet."""
+    row = seen(kind, hub, db, caller, number, "survey.manage", state="draft joining")
     written(hub, db, caller, "survey.drop", row)
     db.delete(row)
 

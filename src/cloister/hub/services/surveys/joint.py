@@ -33,8 +33,8 @@ from cloister.hub.keys import stored_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldJointSurvey, JointReportRow, JointTicket
-from cloister.hub.services.surveys.counting import asked, check_rate_limit, not_invited, use_ticket
-from cloister.hub.services.surveys.drafts import STATES, checked_title, largest_cap, seen, written
+from cloister.hub.services.surveys.counting import asked, check_rate_limit, closed, not_invited, use_ticket
+from cloister.hub.services.surveys.drafts import checked_title, largest_cap, seen, written
 from cloister.hub.web.languages import N_
 from cloister.installed import install, lacking
 from cloister.local.survey import hash_of
@@ -82,7 +82,23 @@ def ask(hub: Hub, db: Db, caller: Caller, number: str, questions: Sequence[Mappi
     """Give a draft these questions in the place of those it has, or with `more` after them."""
     row = seen_joint(hub, db, caller, number, "survey.manage", state="draft")
     found = [*(row.questions if more else ()), *questions]
-    row.questions = [each.to_dict() for each in _capped(hub, _survey(row, found)).questions] if found else []
+    made = _capped(hub, _survey(row, found)).questions if found else ()
+    if len({each.text.strip().lower() for each in made}) != len(made):
+        raise InvalidParameter(
+            "The question is invalid",
+            why="the same question is asked twice, and two reports of one answer tell more than one",
+            instead="each question once",
+        )
+    row.questions = [each.to_dict() for each in made]
+
+
+def remove_question(hub: Hub, db: Db, caller: Caller, number: str, text: str) -> None:
+    """Take the question of this text out of a draft."""
+    row = seen_joint(hub, db, caller, number, "survey.manage", state="draft")
+    left = [each for each in row.questions if each["text"] != text]
+    if len(left) == len(row.questions):
+        raise Missing("There is no such question", why="the draft has none of that text", instead=f"/joint-surveys/{row.id}")
+    row.questions = left
 
 
 def _capped(hub: Hub, survey: JointSurvey) -> JointSurvey:
@@ -97,25 +113,25 @@ def _capped(hub: Hub, survey: JointSurvey) -> JointSurvey:
 
 
 def ask_helper(hub: Hub, db: Db, caller: Caller, number: str) -> str:
-    """Fix the questions, and make the helper's link: its secret is shown once. Asked again before a helper has joined, the link
-    before is void."""
-    row = seen_joint(hub, db, caller, number, "survey.manage")
-    if row.state not in ("draft", "joining") or row.helper:
-        raise Conflict("The survey was left as it is", why=STATES[HeldJointSurvey][row.state], instead=f"/joint-surveys/{row.id}")
+    """Fix the questions, and make the helper's link: its secret is shown once. Asked again before the survey is opened, the link
+    before is void, and whoever joined by it helps no more: its key may not be the one that was read by phone."""
+    row = seen_joint(hub, db, caller, number, "survey.manage", state="draft joining")
     if not row.questions:
         raise InvalidParameter("The helper was not asked", why="the survey asks nothing", instead="one question at least")
     _capped(hub, survey_of(row))  # the institution's may have become smaller
     secret = new_secret()
-    row.link, row.state = digest(secret), "joining"
+    row.link, row.state, row.helper = digest(secret), "joining", {}
     written(hub, db, caller, "survey.invite", row)
     return secret
 
 
-def open_joint(hub: Hub, db: Db, caller: Caller, number: str) -> HeldJointSurvey:
-    """Let people answer: the helper has joined, and its fingerprint was compared."""
+def open_joint(hub: Hub, db: Db, caller: Caller, number: str, *, compared: str | None = None) -> HeldJointSurvey:
+    """Let people answer: the helper has joined, and its fingerprint was compared (`compared`: which, where that is known)."""
     row = seen_joint(hub, db, caller, number, "survey.manage", state="joining")
     if not row.helper:
         raise Conflict("The survey was not opened", why="no helper has joined", instead="send the link to the other institution")
+    if compared not in (None, helper_of(row)["fingerprint"]):
+        raise Conflict("The survey was not opened", why="another helper has joined since", instead="compare its fingerprint")
     survey = _capped(hub, survey_of(row))
     row.state, row.opened = "open", hub.now()
     row.sums = [[0] * len(prio3.circuit.decode([0] * prio3.circuit.length)) for prio3 in survey.sums]
@@ -165,15 +181,20 @@ def helper_of(row: HeldJointSurvey) -> dict[str, str]:
 
 
 def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = "") -> bool:
-    """Keep a report; False where it was kept before. `address` is looked at by the brake alone, and kept nowhere."""
+    """Keep a report; False where it was kept before, also of a survey that has closed since. `address` is looked at by the brake
+    alone, and kept nowhere."""
     from cloister.together.prio3.joint_survey import JointReport
 
     with hub.database.reading() as db:
         row = asked(db, number, HeldJointSurvey)
         survey, invited, state = survey_of(row), row.invited, row.state
         good = not invited or db.get(JointTicket, (number, _ticket(sent))) is not None  # before any proof is looked at
+        nonce = str(sent.get("nonce"))
+        here = _HEX.fullmatch(nonce) is not None and db.get(JointReportRow, (number, nonce)) is not None
+    if state != "open" and here:
+        return False
     if state != "open":
-        raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
+        raise closed()
     if not good:
         raise not_invited()
     if not invited:
@@ -182,10 +203,11 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
     _checked(survey, _key(hub, number), report)
     try:
         with hub.database.begin() as db:
-            if db.scalar(select(HeldJointSurvey.state).where(HeldJointSurvey.id == number).with_for_update(read=True)) != "open":
-                raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
+            state = db.scalar(select(HeldJointSurvey.state).where(HeldJointSurvey.id == number).with_for_update(read=True))
             if db.get(JointReportRow, (number, report.nonce.hex())) is not None:
                 return False
+            if state != "open":
+                raise closed()
             if invited:
                 use_ticket(db, JointTicket, number, _ticket(sent))
             db.add(JointReportRow(survey=number, nonce=report.nonce.hex(), body=json.dumps(report.to_dict())))

@@ -163,13 +163,14 @@ def _composing(routes: Routes) -> None:
         "/joint-surveys/{number}", "survey.manage", "Delete the draft of a joint survey", "The draft is deleted", status_code=204
     )
     def drop_joint_survey(hub: HubDep, caller: CallerDep, number: Number) -> None:
-        """A survey whose helper was asked stays."""
+        """A survey that was opened stays."""
         with hub.database.begin() as db:
             drafts.drop_draft(HeldJointSurvey, hub, db, caller, number)
 
     @routes.post("/joint-surveys/{number}/link", "survey.manage", "Ask for a helper", "The secret of its link, shown only here")
     def link(hub: HubDep, caller: CallerDep, number: Number) -> HelperLink:
-        """From now on the questions stay as they are. Asked again before a helper has joined, the link before is void."""
+        """From now on the questions stay as they are. Asked again before the survey is opened, the link before is void, and a
+        helper that joined by it helps no more."""
         with hub.database.begin() as db:
             return HelperLink(secret=joint.ask_helper(hub, db, caller, number))
 

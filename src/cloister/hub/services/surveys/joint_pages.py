@@ -72,13 +72,8 @@ def _composing(routes: Pages) -> None:
     @routes.post("/joint-surveys/{number}/questions/remove", "survey.manage")
     def joint_remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Take a question out."""
-        place = form.text("place", most=5)
-
-        def act(db: Db) -> None:
-            questions = joint.seen_joint(hub, db, caller, number, "survey.manage", state="draft").questions
-            joint.ask(hub, db, caller, number, [each for at, each in enumerate(questions) if str(at) != place])
-
-        return _act(request, hub, caller, number, request_gettext(request)("The question was removed."), act)
+        said, text = request_gettext(request)("The question was removed."), form.get("text", "")
+        return _act(request, hub, caller, number, said, lambda db: joint.remove_question(hub, db, caller, number, text))
 
     @routes.post("/joint-surveys/{number}/drop", "survey.manage")
     def joint_drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
@@ -103,7 +98,8 @@ def _running(routes: Pages) -> None:
     def joint_open(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Let people answer."""
         said = request_gettext(request)("The survey is open.")
-        return _act(request, hub, caller, number, said, lambda db: joint.open_joint(hub, db, caller, number))
+        shown = form.text("fingerprint", most=200)
+        return _act(request, hub, caller, number, said, lambda db: joint.open_joint(hub, db, caller, number, compared=shown))
 
     @routes.post("/joint-surveys/{number}/close", "survey.manage")
     def joint_close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:

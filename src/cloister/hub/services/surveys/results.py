@@ -86,16 +86,18 @@ def results_of(hub: Hub, number: str, tally: Tally, words: Words) -> Told:
 
 
 def as_csv(results: Told) -> str:
-    """A line for each answer, of all and of each level; a text that a spreadsheet would compute gets an apostrophe."""
+    """A line for each answer, and one for a mean, of all and of each level; a text that a spreadsheet would compute gets an
+    apostrophe."""
     out = io.StringIO()
+    shares, mean = ("count", "margin", "share", "share_margin", "likely"), ("value", "low", "high")
+    names = ["count", "count_margin", "share", "share_margin", "consistent_share", "mean", "mean_low", "mean_high"]
     writer = csv.writer(out)
-    writer.writerow(
-        ["question", "level", "answer", "respondents", "count", "count_margin", "share", "share_margin", "consistent_share"]
-    )
+    writer.writerow(["question", "level", "answer", "respondents", *names])
     for question in results["questions"]:
         for level, told in {"": question["combined"], **question["levels"]}.items():
-            for each in told["answers"]:
-                numbers = [each[name] for name in ("count", "margin", "share", "share_margin", "likely")]
+            for each in told["answers"] + ([{"answer": "mean", **told["mean"]}] if "mean" in told else []):
+                of = mean if "value" in each else shares
+                numbers = [each[name] if name in of else "" for name in (*shares, *mean)]
                 writer.writerow([safe(question["question"]), safe(level), safe(each["answer"]), told["n"], *numbers])
     return out.getvalue()
 
@@ -110,7 +112,7 @@ def shown(row: HeldSurvey, told: Told, words: Words, _: Callable[[str], str]) ->
         "garbage": sum(told["refused"].values()),
         "words": words,
         "questions": [
-            {**_question(found[each["name"]], epsilons, _), "word": each["kind"] == "word", "pending": False}
+            {**_question(found[each["name"]], epsilons, _), "asked": each, "word": each["kind"] == "word", "pending": False}
             if each["name"] in found
             else {"text": each["text"], "word": True, "pending": True}
             for each in body["questions"]
@@ -137,6 +139,7 @@ def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str],
     return {
         "text": told["text"],
         "rows": rows,
+        "total": len(answers),
         "levels": [{"name": name, "epsilon": epsilons[name], **found, "mean": _mean(found)} for name, found in by_level.items()],
         "mean": _mean(told["combined"]),
         "alike": _alike(told, _),

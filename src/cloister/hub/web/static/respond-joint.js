@@ -1,8 +1,9 @@
 // The respondent's page of a joint survey: the questions, shares, sending. True answers live in this page's memory and nowhere else;
 // the only request that is made after the survey was fetched sends one share of each, and the other one under the helper's seal.
+// That report stays in the tab until it has arrived: a page that is loaded again sends it, and no second one that would count, too.
 
 import { digestOf, fingerprintOf, reportOf, unhex } from "./cloister-prio3.js";
-import { at, fill, make, show, shown, words } from "./respond-parts.js";
+import { at, deliver, fill, forget, keep, kept, make, show, shown, words } from "./respond-parts.js";
 
 const root = at("joint-survey");
 
@@ -11,15 +12,19 @@ if (root) start();
 async function start() {
   const stop = (textContent) => root.replaceChildren(make("p", { className: "error", role: "alert", textContent }));
   root.hidden = false;
+  if (!crypto.subtle) return stop(words.insecure); // browsers have it over https, and on this machine
   const ticket = root.dataset.invited === undefined ? "" : location.hash.slice(1);
   if (root.dataset.invited !== undefined && !/^[0-9a-f]{32}$/.test(ticket)) return stop(words.uninvited);
   try {
     const { survey, digest, helper } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
     if ((await digestOf(survey)) !== digest) throw new Error("another survey");
-    const page = { survey, key: unhex(helper), ticket, report: null };
+    const page = { survey, key: unhex(helper), ticket, inputs: [] };
+    page.place = `cloister joint ${digest} ${ticket} report`; // whoever comes next with an invitation answers anew
+    const waiting = kept(page.place); // made in this tab, and not known to have arrived
+    page.report = /^[0-9a-f]{32}$/.test(waiting?.nonce) ? waiting : null;
     at("fingerprint").textContent = await fingerprintOf(page.key);
-    page.inputs = survey.questions.map(asked);
-    at("questions").replaceChildren(...page.inputs.map((each) => each.box));
+    if (page.report) at("questions").replaceChildren(make("p", { textContent: words.waiting }));
+    else at("questions").replaceChildren(...(page.inputs = survey.questions.map(asked)).map((each) => each.box));
     at("send").addEventListener("click", () => send(page));
     addEventListener("pagehide", () => page.inputs.forEach((each) => each.clear()));
   } catch {
@@ -70,31 +75,24 @@ async function send(page) {
   told("missing", missing && !page.report ? fill(words.missing, { question: missing.question.text }) : "");
   if (missing && !page.report) return;
   at("send").disabled = true;
-  let why = words.unreachable;
-  try {
-    // made once: sent again, the same report counts once
-    page.report ??= { ...(await reportOf(page.survey, values, page.key)), ...(page.ticket && { ticket: page.ticket }) };
-    at("questions").querySelectorAll("input").forEach((input) => { input.disabled = true; });
-    const body = JSON.stringify(page.report);
-    const headers = { "Content-Type": "application/json" };
-    const answer = await fetch(root.dataset.send, { method: "POST", body, headers, credentials: "omit", referrerPolicy: "no-referrer" });
-    if (answer.ok) return thanked(page);
-    if (answer.status === 403) return failed(words.used);
-    why = { 409: words.closed, 429: words.busy }[answer.status] ?? (await answer.json()).detail ?? why;
-  } catch { /* said below */ }
-  failed(fill(words.failed, { why }));
+  // made once: sent again, the same report counts once
+  page.report ??= await reportOf(page.survey, values, page.key).catch(() => null);
+  if (!page.report) return told("failed", words.unsound);
+  if (page.ticket) page.report.ticket = page.ticket;
+  keep(page.place, page.report);
+  at("questions").querySelectorAll("input").forEach((input) => { input.disabled = true; });
+  const why = await deliver(root.dataset.send, page.report);
+  if (!why) return thanked(page);
+  told("failed", why);
+  at("send").disabled = false;
 }
 
 function thanked(page) {
+  forget(page.place);
   page.inputs.forEach((each) => each.clear());
   at("questions").replaceChildren();
   at("step-questions").hidden = true;
   at("leaving").textContent = shown(JSON.stringify(page.report, null, 2));
   history.replaceState(null, "", location.pathname);
   show(at("step-thanks"), at("thanks"));
-}
-
-function failed(text) {
-  told("failed", text);
-  at("send").disabled = false;
 }

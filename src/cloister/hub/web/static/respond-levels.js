@@ -6,7 +6,7 @@
 
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, fraction, promises, spent } from "./cloister-survey.js";
-import { at, fill, make, short, words } from "./respond-parts.js";
+import { at, fill, forget, keep, kept, make, short, words } from "./respond-parts.js";
 
 /** Offer the levels; `then` is called when they are chosen. `page.levels` has the name of one for each question. */
 export function chooseLevels(page, then) {
@@ -33,10 +33,10 @@ export function chooseLevels(page, then) {
     then();
   };
   at("begin").addEventListener("click", () => {
-    keep(page);
+    keep(place(page), page.levels);
     go();
   });
-  const levels = kept(page);
+  const levels = levelsKept(page);
   if (levels === null) return;
   choose(levels);
   at("each").open = new Set(Object.values(levels)).size > 1;
@@ -98,46 +98,31 @@ const surer = (page, name) => epsilon(page.demonstration[name]);
 /** Of one survey, as it stands; and of one invitation, so that whoever comes next on this machine chooses anew. */
 const place = ({ survey, ticket, invited }) => `cloister ${survey.survey} ${survey.version} ${invited ? ticket : ""}`;
 
-function keep(page) {
-  try {
-    sessionStorage.setItem(place(page), JSON.stringify(page.levels));
-  } catch { /* a browser that keeps nothing: a page that is loaded again asks again */ }
+/** The levels that were chosen in this tab before; null where there are none, or none that this survey takes. */
+function levelsKept(page) {
+  const levels = kept(place(page));
+  return allowed(page, levels) ? levels : null;
 }
 
-/** The levels that were chosen in this tab before; null where there are none, or none that this survey takes. */
-function kept(page) {
+function allowed(page, levels) {
   try {
-    const levels = JSON.parse(sessionStorage.getItem(place(page)));
-    return levels && typeof levels === "object" && spent(page.survey, levels).allowed ? levels : null;
+    return Boolean(levels) && typeof levels === "object" && spent(page.survey, levels).allowed;
   } catch {
-    return null;
+    return false;
   }
 }
 
 /** Keep what is about to leave, until it has left: a page that is loaded again sends these values, and draws none anew. Two draws of
  * the same answers would tell twice as much as the page says. */
-export function keepReport(page) {
-  try {
-    sessionStorage.setItem(`${place(page)} report`, JSON.stringify(page.report));
-  } catch { /* as above */ }
-}
+export const keepReport = (page) => keep(`${place(page)} report`, page.report);
 
 /** The report that was made in this tab and is not known to have arrived; null where there is none of this survey and invitation. */
 export function keptReport(page) {
-  try {
-    const report = JSON.parse(sessionStorage.getItem(`${place(page)} report`));
-    const { survey, version } = page.survey;
-    if (!report || report.survey !== survey || report.version !== version || !/^[0-9a-f]{32}$/.test(report.token)) return null;
-    return spent(page.survey, report.levels).allowed ? report : null;
-  } catch {
-    return null;
-  }
+  const report = kept(`${place(page)} report`);
+  const { survey, version } = page.survey;
+  if (!report || report.survey !== survey || report.version !== version || !/^[0-9a-f]{32}$/.test(report.token)) return null;
+  return allowed(page, report.levels) ? report : null;
 }
 
 /** The report is sent: nothing stays in the browser. */
-export function forget(page) {
-  try {
-    sessionStorage.removeItem(place(page));
-    sessionStorage.removeItem(`${place(page)} report`);
-  } catch { /* nothing was kept */ }
-}
+export const forgetAll = (page) => forget(place(page), `${place(page)} report`);

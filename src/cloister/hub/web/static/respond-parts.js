@@ -32,3 +32,40 @@ export const show = (section, heading) => {
   section.scrollIntoView({ block: "start" });
   heading?.focus({ preventScroll: true });
 };
+
+/** What stays in this tab until a report has arrived. A browser that keeps nothing asks again when the page is loaded again. */
+export function keep(place, value) {
+  try {
+    sessionStorage.setItem(place, JSON.stringify(value));
+  } catch { /* nothing is kept */ }
+}
+
+/** What was kept there; null where there is nothing, or nothing that can be read. */
+export function kept(place) {
+  try {
+    return JSON.parse(sessionStorage.getItem(place));
+  } catch {
+    return null;
+  }
+}
+
+export function forget(...places) {
+  try {
+    places.forEach((place) => sessionStorage.removeItem(place));
+  } catch { /* nothing was kept */ }
+}
+
+/** Send a report. What there is to say where it did not arrive, in the words of this page: what a hub says of an error is English,
+ * and whether the hub has the report, no page can know where its answer is missing. */
+export async function deliver(address, report) {
+  const body = JSON.stringify(report);
+  const headers = { "Content-Type": "application/json" };
+  try {
+    const answer = await fetch(address, { method: "POST", body, headers, credentials: "omit", referrerPolicy: "no-referrer" });
+    if (answer.ok) return "";
+    const said = { 403: words.used, 409: words.closed, 429: words.busy }[answer.status];
+    return said ?? (answer.status < 500 ? words.invalid : words.unreachable);
+  } catch {
+    return words.unreachable;
+  }
+}

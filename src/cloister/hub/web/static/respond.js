@@ -3,9 +3,9 @@
 // "report" holds. The report, which is randomised, stays in the tab until it has arrived, so that answers are drawn once.
 
 import { report as randomised } from "./cloister-local.js";
-import { epsilon, fraction, labels, newToken, placeOf, respond } from "./cloister-survey.js";
-import { chooseLevels, forget, keepReport, keptReport } from "./respond-levels.js";
-import { at, fill, make, short, show, shown, words } from "./respond-parts.js";
+import { epsilon, fraction, labels, newToken, placeOf, respond, wordOf } from "./cloister-survey.js";
+import { chooseLevels, forgetAll, keepReport, keptReport } from "./respond-levels.js";
+import { at, deliver, fill, make, short, show, shown, words } from "./respond-parts.js";
 
 const root = at("survey");
 
@@ -159,20 +159,25 @@ const KINDS = {
   },
   place(question) {
     groups += 1;
+    const { south, north, west, east, rows, columns } = question;
+    const latitudes = edges(south, north, rows);
+    const longitudes = edges(west, east, columns);
     const cells = [];
     const grid = make("table", { className: "map" });
-    for (let row = question.rows - 1; row >= 0; row -= 1) {
-      const line = make("tr");
-      for (let column = 0; column < question.columns; column += 1) {
+    for (let row = rows - 1; row >= 0; row -= 1) {
+      const line = make("tr", {}, make("th", { scope: "row", textContent: latitudes[row] }));
+      for (let column = 0; column < columns; column += 1) {
         const input = make("input", { type: "radio", autocomplete: "off", name: `group-${groups}`, value: `${row},${column}` });
-        input.ariaLabel = fill(words.cell, { row: row + 1, column: column + 1 });
+        const square = { cell: fill(words.cell, { row: row + 1, column: column + 1 }), latitude: latitudes[row], longitude: longitudes[column] };
+        input.ariaLabel = fill(words.square, square);
         cells.push(input);
-        line.append(make("td", {}, make("label", {}, input)));
+        line.append(make("td", {}, make("label", { title: input.ariaLabel }, input)));
       }
       grid.append(line);
     }
+    grid.append(make("tr", {}, make("td"), ...longitudes.map((textContent) => make("th", { scope: "col", textContent }))));
     return {
-      help: words.map,
+      help: fill(words.map, question),
       elements: [make("div", { className: "pan" }, grid)],
       clear: () => cells.forEach((input) => { input.checked = false; }),
       read: () => cells.find((input) => input.checked)?.value,
@@ -184,10 +189,16 @@ const KINDS = {
       help: fill(words.word, question),
       elements: [input],
       clear: () => { input.value = ""; },
-      read: () => input.value.trim() || undefined,
+      read: () => (wordOf(question, input.value) ? input.value : undefined),
     };
   },
 };
+
+/** From where to where each of so many equal parts goes, in degrees. */
+function edges(low, high, parts) {
+  const edge = (place) => `${Number((low + ((high - low) * place) / parts).toFixed(4))}°`;
+  return Array.from({ length: parts }, (_, place) => `${edge(place)} – ${edge(place + 1)}`);
+}
 
 function oneOf(labels) {
   const made = radios(labels);
@@ -232,29 +243,15 @@ function told(page, question) {
 
 async function send(page) {
   at("send").disabled = true;
-  let why = words.unreachable;
-  try {
-    const answer = await fetch(root.dataset.send, {
-      method: "POST",
-      body: JSON.stringify(page.report),
-      headers: { "Content-Type": "application/json" },
-      credentials: "omit",
-      referrerPolicy: "no-referrer",
-    });
-    if (answer.ok) {
-      at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
-      forget(page);
-      wipe(page);
-      at("leaving").textContent = "";
-      at("readable").replaceChildren();
-      history.replaceState(null, "", location.pathname);
-      show(at("step-thanks"), at("thanks"));
-      return;
-    }
-    if (answer.status === 403) return failed(words.used); // it may have arrived before, with its answer lost on the way
-    why = { 409: words.closed, 429: words.busy }[answer.status] ?? (await answer.json()).detail ?? why;
-  } catch { /* said below */ }
-  failed(fill(words.failed, { why }));
+  const why = await deliver(root.dataset.send, page.report);
+  if (why) return failed(why);
+  at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
+  forgetAll(page);
+  wipe(page);
+  at("leaving").textContent = "";
+  at("readable").replaceChildren();
+  history.replaceState(null, "", location.pathname);
+  show(at("step-thanks"), at("thanks"));
 }
 
 function failed(text) {
