@@ -35,7 +35,7 @@ _DIALECT = click.option("--dialect", help="The SQL dialect of the query, for exa
 
 def _question_options(command: _Command) -> _Command:
     for option in (
-        click.option("--project", help="With --hub: the id of the project to run the query in."),
+        click.option("--project", help="With --hub: the project to run the query in, by its name or its id."),
         click.option("--purpose", default="", help="The purpose of the query; the ledger keeps it."),
         click.option("--authority", type=click.Path(exists=True, dir_okay=False), help=_AUTHORITY_HELP),
         click.option("--token", envvar="CLOISTER_TOKEN", help=_API_HELP),

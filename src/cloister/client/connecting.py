@@ -46,7 +46,7 @@ def connect(
     timeout
         How many seconds an answer may take.
     project, purpose
-        What questions are asked in and for, unless they say otherwise.
+        What questions are asked in (a project's name, or its id) and for, unless they say otherwise.
     algorithm
         The algorithm of the hub, by name or id, under which all is asked and learnt: it says what that may be.
 

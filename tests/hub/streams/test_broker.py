@@ -128,11 +128,11 @@ def test_the_thread_ends_whose_last_batch_met_the_end_of_the_queue() -> None:
     """It would wait for ever behind it, and `close` ten seconds for it: a hub that stops while devices publish."""
     bridge, came = object.__new__(Bridge), Queue[Any]()
     message = MQTTMessage(topic=b"cloister/streams/a/readings")
-    message.properties = None  # type: ignore[assignment]
+    message.properties = None
     bridge._came, bridge._ending, bridge._connection = came, Event(), 1
     batches = list[list[Sent]]()
 
-    def received(batch: list[Sent]) -> list[Answer]:
+    def received(batch: list[Sent]) -> list[Answer] | None:
         bridge._ending.set()  # `close` does before it puts the None
         batches.append(batch)
         return [{"waiting": 1, "late": 0, "outside": 0}] * len(batch)
