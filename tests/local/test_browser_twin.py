@@ -39,7 +39,7 @@ def test_in_node() -> None:
         [NODE, "--test", str(FILE.parent / "browser.test.mjs")], capture_output=True, text=True, check=False, timeout=120
     )
     assert said.returncode == 0, said.stdout + said.stderr
-    assert "# pass 15" in said.stdout
+    assert "# pass 16" in said.stdout
 
 
 def test_the_twin_depends_on_nothing_and_sends_nothing() -> None:

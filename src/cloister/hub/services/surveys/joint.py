@@ -203,10 +203,10 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
     _checked(survey, _key(hub, number), report)
     try:
         with hub.database.begin() as db:
-            state = db.scalar(select(HeldJointSurvey.state).where(HeldJointSurvey.id == number).with_for_update(read=True))
+            now = db.scalar(select(HeldJointSurvey.state).where(HeldJointSurvey.id == number).with_for_update(read=True))
             if db.get(JointReportRow, (number, report.nonce.hex())) is not None:
                 return False
-            if state != "open":
+            if now != "open":
                 raise closed()
             if invited:
                 use_ticket(db, JointTicket, number, _ticket(sent))

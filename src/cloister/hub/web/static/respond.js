@@ -178,7 +178,7 @@ const KINDS = {
     grid.append(make("tr", {}, make("td"), ...longitudes.map((textContent) => make("th", { scope: "col", textContent }))));
     return {
       help: fill(words.map, question),
-      elements: [make("div", { className: "pan" }, grid)],
+      elements: [make("div", { className: "pan", tabIndex: 0, role: "region", ariaLabel: question.text }, grid)],
       clear: () => cells.forEach((input) => { input.checked = false; }),
       read: () => cells.find((input) => input.checked)?.value,
     };
