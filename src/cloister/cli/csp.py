@@ -56,6 +56,8 @@ def csp(context: click.Context, data: Path, hub: str | None, certificate: Path |
     """
     if context.invoked_subcommand is None:
         _run(data, hub, certificate, proxy)
+    elif data != context.command.params[0].default:  # else "csp --data north show" would show another folder
+        context.default_map = {context.invoked_subcommand: {"data": data}}
 
 
 @csp.command()
@@ -72,7 +74,7 @@ def init(folder: Path, name: str) -> None:
     own_files()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "csp.toml").exists():
-        (folder / "csp.toml").write_text(_TEMPLATE.format(name=json.dumps(name)), encoding="utf-8")
+        (folder / "csp.toml").write_text(_TEMPLATE.format(name=json.dumps(name, ensure_ascii=False)), encoding="utf-8")
     make_key_file(folder / "csp.key", new_key().hex())
     with _opened(folder) as here:
         show_key(here.holder.name, here.holder.public)

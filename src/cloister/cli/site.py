@@ -85,6 +85,8 @@ def site(
         threading.Thread(target=_end_with_input, daemon=True).start()
     if context.invoked_subcommand is None:
         _run(data, hub, certificate, proxy)
+    elif data != context.command.params[0].default:  # else "site --data north show" would show another folder
+        context.default_map = {context.invoked_subcommand: {"data": data}}
 
 
 @site.command()
@@ -104,7 +106,7 @@ def init(folder: Path, name: str) -> None:
     own_files()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "site.toml").exists():
-        (folder / "site.toml").write_text(_TEMPLATE.format(name=json.dumps(name)), encoding="utf-8")
+        (folder / "site.toml").write_text(_TEMPLATE.format(name=json.dumps(name, ensure_ascii=False)), encoding="utf-8")
     make_key_file(folder / "site.key", new_key().hex())
     show_key(name, _key(folder).public)
     click.echo(f"now fill in {folder / 'site.toml'}, and give the hub the public key")

@@ -80,7 +80,7 @@ def init(folder: Path, store: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     Keys.generate(folder / "owner.keys").close()
     make_key_file(folder / "proxy.token", new_key().hex() + "\n")
-    (folder / "vault.toml").write_text(_TEMPLATE.format(store=json.dumps(store)), encoding="utf-8")
+    (folder / "vault.toml").write_text(_TEMPLATE.format(store=json.dumps(store, ensure_ascii=False)), encoding="utf-8")
     click.echo(f"now declare collections in {folder / 'vault.toml'}, and keep a copy of {folder / 'owner.keys'} elsewhere")
 
 
@@ -131,7 +131,8 @@ def person(name: str) -> None:
 
     token = new_key().hex()
     click.echo(f"token {token}")
-    click.echo(f"for [people] in vault.toml:\n{json.dumps(name)} = {json.dumps(hashlib.sha256(token.encode()).hexdigest())}")
+    line = {name: hashlib.sha256(token.encode()).hexdigest()}
+    click.echo(f"for [people] in vault.toml:\n{json.dumps(line, ensure_ascii=False, separators=(',', ' = '))[1:-1]}")
 
 
 @vault.command()
@@ -328,7 +329,11 @@ def mask(data: Path, collection: str, out: Path, dry_run: bool, restart: bool) -
     """
     from cloister.together import MaskedFormat, Sealer
 
-    told = dict(_settings(data)["collections"].get(collection, {}).get("masked", {}))
+    collections = _settings(data)["collections"]
+    if "masked" not in collections.get(collection, {}):
+        why = "says nothing of masked cells" if collection in collections else "is not declared"
+        raise _wrong(f"the collection {collection!r} {why}", f"[collections.{collection}.masked]")
+    told = dict(collections[collection]["masked"])
     public = str(told.pop("key_holder", ""))
     parts = [{"by": [], "sums": [], "squares": [], "products": [], **each} for each in told.get("marginals", [])]
     declared = MaskedFormat.from_plain({**told, "marginals": parts})

@@ -13,7 +13,8 @@ from typing import Any
 from cloister.errors import InvalidParameter
 
 _LONGEST = 1 << 20
-_FUNCTION_IN_R = re.compile(r"^\s*([A-Za-z][A-Za-z0-9._]*)\s*(?:<-|=)\s*function\b", re.MULTILINE)
+_FUNCTION_IN_R = re.compile(r"^([A-Za-z][A-Za-z0-9._]*)\s*(?:<-|=)\s*function\b", re.MULTILINE)
+"""At the beginning of a line: a helper within another function, or an argument, is none that can be called."""
 
 
 def text_of(function: Callable[..., Any]) -> str:
@@ -43,7 +44,7 @@ def last_function(code: Any, language: str = "python") -> str:
 
     >>> last_function("def first(): ...\\ndef last(rows): ..."), last_function("def f(")
     ('last', '')
-    >>> last_function("f <- function(rows) 1", "r")
+    >>> last_function("f <- function(rows) {\\n  g <- function(x) x\\n  g(1)\\n}", "r")
     'f'
     """
     if language == "r":

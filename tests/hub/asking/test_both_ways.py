@@ -73,7 +73,12 @@ def test_the_data_set_is_asked_on_the_same_page_until_its_budget_ends(stage: Sta
 
 @pytest.mark.parametrize(
     ("sql", "said"),
-    [("SELECT COUNT(*) AS n FROM nothing", "does not ask about"), ("SELECT shoe FROM people", "shoe"), ("((", "SQL")],
+    [
+        ("SELECT COUNT(*) AS n FROM nothing", "does not ask about"),
+        ("SELECT shoe FROM people", "shoe"),
+        ("((", "SQL"),
+        ("SELECT sex FROM people GROUP BY sex", "measures nothing"),
+    ],
 )
 def test_what_cannot_be_asked_is_refused_at_the_query(stage: Stage, sql: str, said: str) -> None:
     number = stage.made(columns=["sex"], spend="0.5")

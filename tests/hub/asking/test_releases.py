@@ -164,7 +164,12 @@ def test_a_project_is_shown_it(stage: Stage, told: dict[str, Any], bob: Visitor)
     assert stage.post(f"/releases/{told['id']}/shares", {"project": study}).status_code == 200
     assert bob.client.get(f"/releases/{told['id']}").status_code == 200
     assert len(stage.get("/releases?which=projects", bob).json()["releases"]) == 1
-    stage.post(f"/releases/{told['id']}/shares/withdraw", {"project": study})
+    other = stage.post(f"/releases/{told['id']}/shares/withdraw", {"project": "another"})
+    assert (other.status_code, "not shared with it" in other.text) == (404, True), "nothing was withdrawn, and nothing says so"
+    with stage.hub.database.begin() as db:
+        row = db.get_one(Project, study)
+        row.closed, name = stage.hub.now(), row.name
+    assert stage.post(f"/releases/{told['id']}/shares/withdraw", {"project": name}).json() == {"shares": []}
     assert stage.get(f"/releases/{told['id']}", bob).status_code == 404
 
 

@@ -18,7 +18,7 @@ FORMS = {"form": "csv"}
 """Parts of an address that are no id."""
 LINK = "/link/{secret}"
 """What a link is, its secret alone decides (`accounts/test_links.py`)."""
-BY_OFFICE = {"people.see", "people.block", "roles.give", "people.invite", "policy.write", "trail.read"}
+BY_OFFICE = {"people.see", "people.block", "roles.give", "people.invite", "policy.write", "trail.read", "trail.acknowledge"}
 """Actions of an office: everybody else is refused before any object is looked at."""
 
 BY_KEY = {"stream.send": 401}

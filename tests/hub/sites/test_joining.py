@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from html import unescape
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub import services
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
-from cloister.hub.platform.catalogue import versions
+from cloister.hub.platform.catalogue import Joined, joined_in, versions, versions_at_sites
+from cloister.hub.platform.catalogue.remote import legible
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import AuditLine
@@ -354,6 +356,23 @@ def test_a_roster_changes_in_all_data_sets_or_in_none(play: Play, monkeypatch: p
     assert act(play.owner, "joint-datasets/stays/roster", **changed).status_code == 200
     listed = play.owner.client.get("/api/v1/joint-datasets", headers=play.owner.bearer).json()["items"]
     assert {each["roster"] for each in listed} == {2}
+
+
+def test_who_may_be_at_all_sites_may_be_at_all_of_a_later_roster(play: Play) -> None:
+    assert play.join(overlap="3").status_code == 201
+    four = replace(play.roster(), epoch=2, sites={name: key_of(name).public for name in (*NAMES, "east")})
+    assert act(play.owner, "joint-datasets/hospitals/roster", **signed(four, *map(key_of, (*NAMES, "east")))).status_code == 200
+    with play.house.hub.database.reading() as db:
+        [(_, joined)] = legible(play.house.hub, versions_at_sites(db), joined_in)
+    assert joined.overlap == 4
+
+    def after(said: Any, *sizes: int) -> Any:
+        found: Any = Joined(signed=SimpleNamespace(roster=SimpleNamespace(sites=range(sizes[0]))), overlap=said)  # type: ignore[arg-type]
+        for size in sizes[1:]:
+            found = found.after(SimpleNamespace(roster=SimpleNamespace(sites=range(size))))
+        return found.overlap
+
+    assert [after(5, 5, 3, 5), after(5, 5, 3, 6), after(2, 5, 3, 6), after("none", 3, 6)] == [5, 6, 2, "none"]
 
 
 WRONG = [

@@ -69,6 +69,7 @@ VALUES = frozenset(
         whole whose widest widths window within words written wrong zcdp
         at hourly kept most_range most_streams no_answer until wait
         most_points drawn projections shares components listed longest_separator most_nodes problem twice
+        cell south west north east latitude longitude
         """,
     )
 )

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
+from cloister.hub.decisions.facts import facts_of, project_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Missing
 from cloister.hub.records.releases import StoredRelease
@@ -104,14 +105,15 @@ def _reading(routes: Routes, media_types: list[str]) -> None:
         caller: CallerDep,
         which: Which = "all",
         search: Annotated[str, Query(max_length=200)] = "",
-        project: Annotated[str, Query(max_length=32)] = "",
+        project: Annotated[str, Query(max_length=63)] = "",
         kind: Annotated[str, Query(max_length=20, description="Of which kind; `all`: of every one.")] = ANSWERS,
         after: After = "",
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
     ) -> Releases:
         """One's own, those shown to one, and those of one's projects; the newest first."""
-        how = {"kind": kind, "search": search, "project": project, "after": after}
         with hub.database.reading() as db:
+            named = project_of(facts_of(hub, db), caller, project)
+            how = {"kind": kind, "search": search, "project": named, "after": after}
             rows = releases_of(hub, db, caller, which=which, limit=limit + 1, **how)
         more = rows[limit - 1].id if len(rows) > limit else None
         return Releases(releases=of_each(rows[:limit], lambda row: ReleaseLine.of(row, mine=row.person == caller.id)), next=more)

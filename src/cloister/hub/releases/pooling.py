@@ -108,10 +108,10 @@ def pooling_pages(routes: Pages, kind: ReleaseKind) -> None:
         try:
             wanted = Pooling.model_validate({"releases": chosen, **typed}) if len(chosen) > 1 and len(chosen) <= _MOST else None
             number = pool(hub, caller, kind, wanted.releases if wanted else [], **typed)
+        except CloisterError as found:
+            return shown(request, hub, caller, {"releases": chosen, **typed}, problem_of(found))
         except ValueError:
             told = "it is a word of small letters, digits and underscores, of at most 40 characters"
             error: CloisterError = InvalidParameter("The table's name is invalid", why=told, instead="patients")
             return shown(request, hub, caller, {"releases": chosen, **typed}, problem_of(error))
-        except CloisterError as found:
-            return shown(request, hub, caller, {"releases": chosen, **typed}, problem_of(found))
         return go(request, f"{kind.path}/{number}")

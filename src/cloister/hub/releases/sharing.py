@@ -9,18 +9,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import own_project
-from cloister.hub.decisions.facts import facts_of, project_of
 from cloister.hub.decisions.policy import why
 from cloister.hub.decisions.policy.shares import SHARE
 from cloister.hub.hub import Hub
 from cloister.hub.labels import check_title
 from cloister.hub.platform.trail import write
+from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.people import folded
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
@@ -53,9 +53,13 @@ def share_release(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email
 def withdraw(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
     """Show it no longer; what was looked at or downloaded before is not undone."""
     if project:
-        project = project_of(facts_of(hub, db), caller, project)
-        db.execute(delete(ProjectShare).where(ProjectShare.release == row.id, ProjectShare.project == project))
-        _told(hub, db, caller, "release.withdraw", row, project=project)
+        with_projects = select(ProjectShare).join(Project, Project.id == ProjectShare.project)
+        named = or_(Project.id == project, Project.name == project)  # of closed projects and of those that one left, too
+        share = db.scalar(with_projects.where(ProjectShare.release == row.id, named))
+        if share is None:
+            raise Missing("There is no such project", why="the release is not shared with it", instead="one of its shares")
+        db.delete(share)
+        _told(hub, db, caller, "release.withdraw", row, project=share.project)
     else:
         address = folded(email)
         db.execute(delete(ReleaseShare).where(ReleaseShare.release == row.id, ReleaseShare.email == address))

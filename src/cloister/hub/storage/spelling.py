@@ -51,10 +51,10 @@ _YEAR_NAME_DAY = re.compile(rf"{_YEAR}{_APART}{_NAME}{_APART}([0-9]{{1,2}}){_LAT
 def missing_in(text: str) -> tuple[str, ...]:
     """What stands for a missing value, as somebody lists it.
 
-    >>> missing_in("NA, -99; n/a")
-    ('NA', '-99', 'n/a')
+    >>> missing_in("NA, -99; n/a、无")
+    ('NA', '-99', 'n/a', '无')
     """
-    return tuple(dict.fromkeys(each.strip()[:100] for each in re.split("[,;\n]", text) if each.strip()))[:_MOST_MISSING]
+    return tuple(dict.fromkeys(each.strip()[:100] for each in re.split("[,;，；、\n]", text) if each.strip()))[:_MOST_MISSING]
 
 
 class Rewriter:

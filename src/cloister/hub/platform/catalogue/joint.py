@@ -54,7 +54,14 @@ class Joined:
     def source(self, hub: Hub, declaration: Mapping[str, Any], coordinator: Coordinator | None = None) -> Source:
         """The rows, as a session asks for them."""
         found = coordinator or Coordinator(key_of(hub), self.signed)
-        return JointSource(found.sites, domains_of(SITES, declaration), declaration.get("unit"), overlap=self.overlap)
+        overlap = self.overlap if self.overlap == "none" else min(int(self.overlap), len(self.signed.roster.sites))
+        return JointSource(found.sites, domains_of(SITES, declaration), declaration.get("unit"), overlap=overlap)
+
+    def after(self, signed: SignedRoster) -> Joined:
+        """The same with another roster. Who said that a person may be at all sites says so of the new ones, too; and what was
+        declared stays, however few sites there are for a while."""
+        everywhere = self.overlap != "none" and int(self.overlap) >= len(self.signed.roster.sites)
+        return Joined(signed=signed, overlap=max(int(self.overlap), len(signed.roster.sites)) if everywhere else self.overlap)
 
 
 def key_of(hub: Hub) -> SigningKey:

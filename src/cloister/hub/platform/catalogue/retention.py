@@ -13,10 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import delete, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
 from cloister.hub.database import of_each
 from cloister.hub.generation import bump
@@ -107,7 +105,7 @@ class Keeper:
             pause = _EVERY
             try:
                 self.look()
-            except (CloisterError, SQLAlchemyError) as error:
+            except Exception as error:  # a disk that refuses once must not end it
                 _LOG.warning("what is over was not looked at: %s", type(error).__name__)
 
     def look(self) -> None:

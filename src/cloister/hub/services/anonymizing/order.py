@@ -259,7 +259,7 @@ class Releasing(Anonymizing):
         table="people",
         parts={"age": "quasi", "sex": "quasi", "pay": "sensitive"},
         k=5,
-        name="people-k5",
+        name="people_k5",
         title="People, 5-anonymous",
         understood=True,
     ) | {"extra": "forbid"}

@@ -69,6 +69,8 @@ def both_ways(hub: Hub, caller: Caller, row: StoredRelease, wish: QuestionReques
     if found is None:
         raise InvalidParameter("The query is invalid", why=f"it does not ask about {name}", instead=f"FROM {name}")
     answer = found[1]
+    if not answer.statistics:
+        raise InvalidParameter("The query is invalid", why="it measures nothing", instead="COUNT(*) AS n")
     amount = amount_of(cost_of(hub, row))
     spends = [Fraction(text_of(Fraction(f"{float(amount / number):.{_DIGITS}g}"))) for number in QUERIES]
     margins = afford(hub, caller, wish, spends)

@@ -192,12 +192,13 @@ def approve(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
 
 
 def stop(hub: Hub, caller: Caller, algorithm: str, data_set: str, why: str) -> None:
-    """Nobody runs it on that data set from the next moment on; what runs is not released."""
+    """Nobody runs it on that data set from now on, also while its rows can't be reached; what runs is not released."""
     with hub.database.begin() as db:
-        now = reviewed(hub, db, caller, algorithm, data_set)
-        row = _kept(hub, db, now)
+        source = seen(hub, db, caller, data_set, ADMIT)
+        which = named_algorithm(hub, db, caller, algorithm, NAME)
+        row = _row(db, which.id, source.id) or _begun(hub, db, which.id, source.id)
         row.stopped, row.stopped_by, row.why = row.stopped or hub.now(), caller.id, why.strip()[:200]
-        _written(hub, db, caller, "algorithm.stop", now.algorithm, now.data_set)
+        _written(hub, db, caller, "algorithm.stop", which, source)
 
 
 def lift(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
@@ -222,10 +223,7 @@ def keep_found(hub: Hub, db: Db, caller: Caller, now: Reviewed, found: Mapping[s
 
 def quarantine(hub: Hub, db: Db, algorithm: Algorithm, data_set: DataSet, reason: str) -> None:
     """Stop an algorithm near a data set until its owner lets it run again, and raise an alert about it."""
-    row = _row(db, algorithm.id, data_set.id)
-    if row is None:
-        row = GuestReview(id=new_id(), algorithm=algorithm.id, data_set=data_set.id, created=hub.now())
-        db.add(row)
+    row = _row(db, algorithm.id, data_set.id) or _begun(hub, db, algorithm.id, data_set.id)
     if row.stopped is not None:
         return
     row.stopped, row.stopped_by, row.why = hub.now(), "", REASONS[reason]
@@ -236,6 +234,13 @@ def quarantine(hub: Hub, db: Db, algorithm: Algorithm, data_set: DataSet, reason
 
 def _row(db: Db, algorithm: str, data_set: str) -> GuestReview | None:
     return db.scalar(select(GuestReview).where(GuestReview.algorithm == algorithm, GuestReview.data_set == data_set))
+
+
+def _begun(hub: Hub, db: Db, algorithm: str, data_set: str) -> GuestReview:
+    row = GuestReview(id=new_id(), algorithm=algorithm, data_set=data_set, created=hub.now())
+    row.declared, row.approvals, row.found, row.stopped_by, row.why = "", [], {}, "", ""
+    db.add(row)
+    return row
 
 
 def _current(row: GuestReview | None, guest: Guest, table: PrivateTable) -> tuple[list[Any], Mapping[str, Any]]:
@@ -250,10 +255,8 @@ def _kept(hub: Hub, db: Db, now: Reviewed) -> GuestReview:
     row = _row(db, now.algorithm.id, now.data_set.id)
     declared = declared_digest(now.guest, now.table)
     if row is None:
-        row = GuestReview(id=new_id(), algorithm=now.algorithm.id, data_set=now.data_set.id, created=hub.now())
-        row.declared, row.approvals, row.found, row.stopped_by, row.why = declared, [], {}, "", ""
-        db.add(row)
-    elif row.declared != declared:
+        row = _begun(hub, db, now.algorithm.id, now.data_set.id)
+    if row.declared != declared:
         row.declared, row.approvals, row.found = declared, [], {}
     return row
 

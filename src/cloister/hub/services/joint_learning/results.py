@@ -43,7 +43,9 @@ def page_of(view: View, told: Mapping[str, Any], handed: tuple[str, str], how: s
 
 def _shown(view: View) -> dict[str, Any]:
     _, told = view.language.gettext, json.loads(view.row.body)
-    return page_of(view, told, (_("Handed to the owners of"), _("%(number)s parts") % {"number": told["parts"]}), HOW)
+    handed = (_("Handed to the owners of"), _("%(number)s parts") % {"number": told["parts"]})
+    of_sites = (_("Rows of"), _("%(number)s sites") % {"number": told["parts"]})  # to whose owners nothing is handed
+    return page_of(view, told, handed if view.row.details["parts"] else of_sites, HOW)
 
 
 JOINT = ReleaseKind(

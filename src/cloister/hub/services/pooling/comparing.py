@@ -8,6 +8,7 @@ table would give, without any noise, is shown for made-up rows that follow the d
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -102,7 +103,9 @@ def _plain(name: str) -> str:
 
 def _allowed(hub: Hub, db: Db, caller: Caller, name: str, sql: str, purpose: str) -> Authorised:
     facts = facts_of(hub, db)
-    seen = {each.name: each for each in facts.data_sets.values() if each.name == name and visible(hub, caller, facts, each)}
+    words = {name, *(word.casefold() for word in re.findall(r"\w+", sql))}  # of a public table that is joined, too
+    named = (each for each in facts.data_sets.values() if each.name.casefold() in words or each.name == name)
+    seen = {each.name: each for each in named if visible(hub, caller, facts, each)}
     return authorise(hub, db, facts, caller, _Explaining(sql, purpose), seen, priced=False)
 
 

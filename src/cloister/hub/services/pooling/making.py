@@ -6,7 +6,7 @@ every part's population. The budget of its own is what the whole may spend, befo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
 from typing import Annotated
@@ -130,11 +130,11 @@ def _sees(hub: Hub, db: Db, caller: Caller, name: str) -> bool:
     return True
 
 
-def _given(hub: Hub, row: DataSet, part: DataSet, parts: Iterable[DataSet]) -> GivenOut:
-    """A charge of the whole and of the part has one number in the ledger."""
-    assert row.population is not None
+def _given(hub: Hub, row: DataSet, part: DataSet, parts: Sequence[DataSet]) -> GivenOut:
+    """A charge of the whole and of all parts has one number in the ledger; others of its population are not of the whole."""
     assert part.population is not None
-    whole = {each.id for each in hub.ledger.charges(row.population)}
+    populations = {each.population for each in (row, *parts) if each.population is not None}
+    whole = frozenset.intersection(*(frozenset(each.id for each in hub.ledger.charges(name)) for name in populations))
     costs = [each.cost for each in hub.ledger.charges(part.population) if each.id in whole and each.cost is not None]
     sizes: Mapping[str, int | None] = {each.id: each.declaration.get("size") for each in parts}
     own, known = sizes[part.id], [each for each in sizes.values() if each]

@@ -151,8 +151,7 @@ def change_roster(hub: Hub, caller: Caller, name: str, roster: str, signatures: 
     signed = _signed(hub, roster, signatures)
 
     def change(data_set: DataSet, was: Joined) -> tuple[SiteRows, Callable[[DataSetVersion | None], None]]:
-        overlap = was.overlap if was.overlap == "none" else min(int(was.overlap), len(signed.roster.sites))
-        given = SiteRows(hub, Joined(signed=signed, overlap=overlap), data_set.declaration, after=was.signed.roster)
+        given = SiteRows(hub, was.after(signed), data_set.declaration, after=was.signed.roster)
 
         def check(now: DataSetVersion | None) -> None:
             if now is None or now.kind != SITES:
@@ -174,8 +173,9 @@ def change_roster(hub: Hub, caller: Caller, name: str, roster: str, signatures: 
 def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
     """One's own data sets at sites: who takes part, and when each last called."""
     found = []
-    for data_set, version in (each for each in versions_at_sites(db) if each[0].owner == caller.id):
-        signed = joined_in(hub, version).signed
+    own = (each for each in versions_at_sites(db) if each[0].owner == caller.id)
+    for data_set, joined in legible(hub, own, joined_in):
+        signed = joined.signed
         coordinator = coordinators_of(hub).of(signed)
         found.append(
             Standing(

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.crypto import fingerprint
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import Hub, HubDep
@@ -84,13 +84,16 @@ def pages() -> APIRouter:
 
 def _asked(form: Form, population: str) -> Joining:
     size = form.text("size", most=20).replace(",", "").replace(" ", "")
+    if size and not (size.isascii() and size.isdigit() and len(size) < 10 and int(size)):
+        why = "it is not a whole number from 1 to 999,999,999"
+        raise InvalidParameter("The number is invalid", why=why, instead="40000")
     return Joining(
         roster=form.text("roster", most=_LONG),
         signatures=form.text("signatures", most=_LONG),
         table=form.text("table", most=_LONG),
         **{each: form.text(each) for each in ("overlap", "title", "about", "reason")},
         population=population,
-        size=int(size) if size.isascii() and size.isdigit() and int(size) else None,
+        size=int(size) if size else None,
         listed=form.flag("listed"),
     )
 
