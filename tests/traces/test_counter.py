@@ -167,17 +167,19 @@ def test_a_horizon_of_a_milliard_steps_is_kept_in_ten_kilobytes() -> None:
     counted()
     tracemalloc.start(25)  # frames: what others in this process allocate meanwhile is not the counter's
     ours = [tracemalloc.Filter(True, "*/cloister/traces/*", all_frames=True)]
+    kept, sizes = [counted() for _ in range(3)], list[float]()
     try:
-        kept = [counted() for _ in range(3)]
-        gc.collect()
-        before = tracemalloc.take_snapshot().filter_traces(ours)
-        kept += [counted() for _ in range(10)]
-        gc.collect()
-        after = tracemalloc.take_snapshot().filter_traces(ours)
+        for _ in range(3):  # the least: a table of the process that grows beneath a counter is not the counter's
+            gc.collect()
+            before = tracemalloc.take_snapshot().filter_traces(ours)
+            kept += [counted() for _ in range(10)]
+            gc.collect()
+            after = tracemalloc.take_snapshot().filter_traces(ours)
+            sizes.append(sum(each.size_diff for each in after.compare_to(before, "filename")) / 10)
     finally:
         tracemalloc.stop()
-    used = sum(each.size_diff for each in after.compare_to(before, "filename")) / 10
-    assert len(kept) == 13
+    used = min(sizes)
+    assert len(kept) == 33
     assert used > 4_000, "its bins, at least"
     assert used < 10_240, used
     assert square_root_matrix(2**30).weights.nbytes < 2_048

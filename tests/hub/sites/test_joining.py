@@ -360,7 +360,7 @@ def test_a_roster_changes_in_all_data_sets_or_in_none(play: Play, monkeypatch: p
 
 def test_who_may_be_at_all_sites_may_be_at_all_of_a_later_roster(play: Play) -> None:
     assert play.join(overlap="3").status_code == 201
-    four = replace(play.roster(), epoch=2, sites={name: key_of(name).public for name in (*NAMES, "east")})
+    four = replace(play.roster(), epoch=2, threshold=3, sites={name: key_of(name).public for name in (*NAMES, "east")})
     assert act(play.owner, "joint-datasets/hospitals/roster", **signed(four, *map(key_of, (*NAMES, "east")))).status_code == 200
     with play.house.hub.database.reading() as db:
         [(_, joined)] = legible(play.house.hub, versions_at_sites(db), joined_in)

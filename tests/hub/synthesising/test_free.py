@@ -64,8 +64,8 @@ def test_what_cannot_be_pooled_says_why(stage: Stage):
     ):
         refused = stage.post("/releases/pool", {"releases": ids})
         assert (refused.status_code, said in refused.text) == (status, True), refused.text
-    form = {"releases": [one, twice], "table": "both"}
-    assert "of the population" in stage.ana.client.post("/synthetic/pool", data=form, headers=stage.ana.csrf()).text
+    form = {"releases": [one, twice], "table": "both", "form_token": stage.ana.csrf()["X-CSRF-Token"]}
+    assert "of the population" in stage.ana.client.post("/synthetic/pool", data=form).text
     assert stage.post("/releases/pool", {"releases": [one, other]}, bea).status_code == 404
     stage.post(f"/releases/{one}/shares", {"email": "bea@example.org"})
     stage.post(f"/releases/{other}/shares", {"email": "bea@example.org"})

@@ -114,7 +114,8 @@ def _count(text: str, what: str, instead: str) -> int:
 
 def join(hub: Hub, caller: Caller, asked: Joining, budget: Guarantee | None) -> DataSet:
     """The data set of a signed roster. The sites may call from now on."""
-    joined = Joined(signed=_signed(hub, asked.roster, asked.signatures), overlap=_overlap(asked.overlap))
+    signed = _signed(hub, asked.roster, asked.signatures)
+    joined = Joined(signed=signed, overlap=_overlap(asked.overlap, len(signed.roster.sites)))
     name, declaration = _declared(asked)
     wanted = Wanted(
         name=name,
@@ -234,11 +235,11 @@ def _declared(asked: Joining) -> tuple[str, dict[str, Any]]:
     return name, declaration
 
 
-def _overlap(text: str) -> str | int:
+def _overlap(text: str, most: int) -> str | int:
     word = text.strip().lower()
     if word == "none":
         return "none"
-    if word.isascii() and word.isdigit() and len(word) < 5:
+    if word.isascii() and word.isdigit() and len(word) < 5 and 2 <= int(word) <= most:
         return int(word)
     raise InvalidDeclaration(
         "The overlap is invalid",
