@@ -83,6 +83,20 @@ def test_a_refresh_costs_what_was_said_and_nothing_where_nothing_changed(stage: 
     assert ana.client.get(f"/releases/{number}").status_code == 200
 
 
+def test_a_refresh_reads_a_query_in_the_dialect_in_which_it_was_asked(stage: Stage):
+    """A tool's division of whole numbers is whole: read otherwise, the same words are another question."""
+    ana, sql = stage.ana, "SELECT COUNT(*) AS n FROM people WHERE age / 10 = 3"
+    number = stage.post("/questions", {"sql": sql, "spend": "0.1", "purpose": "care", "dialect": "postgres"}).json()["id"]
+    where = str(post(ana, "/dashboards", "/dashboards", title="One").url.path)
+    post(ana, where, f"{where}/parts", release=number, shows="both")
+    assert "A refresh costs nothing" in post(ana, where, f"{where}/price").text
+    page = ana.client.get(f"/ask?release={number}").text
+    assert 'name="dialect" value="postgres"' in page
+    again = post(ana, f"/ask?release={number}", "/ask", sql=sql, spend="0.1", purpose="care", dialect="postgres", key="k1")
+    assert again.status_code == 200
+    assert len(stage.charges) == 1, "the same question costs nothing again"
+
+
 def test_a_refresh_asks_no_further_than_a_page_waits(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     ana = stage.ana
     where = str(post(ana, "/dashboards", "/dashboards", title="Two").url.path)

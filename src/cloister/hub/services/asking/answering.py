@@ -171,6 +171,7 @@ def _keep(
             policy=policy,
             created=created,
             algorithm=algorithm,
+            details={"dialect": wish.dialect} if wish.dialect else {},
         )
         told = question_details(sql=sql, **how, tree=partial(_tree, found, sql, wish.dialect))
         told |= {"algorithm": algorithm} if algorithm else {}

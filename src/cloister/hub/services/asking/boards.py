@@ -221,9 +221,10 @@ def _told(kept: Sequence[Answered]) -> bytes:
 
 
 def _wish(row: StoredRelease) -> QuestionRequest:
-    """The query of an answer, for what that one cost."""
-    spend = text_of(amount_of(unpacked(row).cost))
-    return QuestionRequest(sql=row.sql, spend=spend, purpose=row.purpose, project=row.project, algorithm=row.algorithm)
+    """The query of an answer, read as it was then, for what that one cost."""
+    spend, dialect = text_of(amount_of(unpacked(row).cost)), row.details.get("dialect")
+    how: dict[str, Any] = {"purpose": row.purpose, "project": row.project, "algorithm": row.algorithm, "dialect": dialect}
+    return QuestionRequest(sql=row.sql, spend=spend, **how)
 
 
 def _parts(row: Dashboard) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ from cloister.stored import canonical
 from cloister.tables import Category, PublicTable
 from cloister.tables.expression.names import alias, quoted
 
-_FIELDS = ("sql", "algorithm", *TERMS)
+_FIELDS = ("sql", "algorithm", "dialect", *TERMS)
 _PAGE = 30
 _LATELY = timedelta(minutes=10)
 ChartPage = Annotated[int, Query(ge=1, le=10_000_000)]
@@ -106,11 +106,13 @@ def _asking(routes: Pages) -> None:
             if saved:
                 kept = seen_question(hub, db, caller, saved)
                 values |= {"sql": kept.sql, "spend": kept.spend, "purpose": kept.purpose, "project": kept.project}
-                values |= {"within": "" if kept.within is None else f"{kept.within:g}", "title": kept.title}
+                values |= {"within": "" if kept.within is None else str(kept.within).removesuffix(".0"), "title": kept.title}
                 values |= {"by": "" if kept.within is None else "margin", "algorithm": kept.algorithm}
+                values |= {"dialect": kept.dialect or ""}
             elif release:
                 row = seen_release(hub, db, caller, release, kind=ANSWERS)
                 values |= {"sql": row.sql, "purpose": row.purpose, "project": row.project, "algorithm": row.algorithm}
+                values |= {"dialect": row.details.get("dialect", "")}
             elif algorithm:
                 values |= {"algorithm": algorithm}
             elif not about:
@@ -304,6 +306,7 @@ def _wish(hub: Hub, caller: Caller, form: Form) -> QuestionRequest:
         purpose=form.text("purpose", most=2000),
         project=form.text("project", most=40),
         algorithm=form.text("algorithm", most=63),
+        dialect=form.text("dialect", most=40) or None,
     )
 
 
