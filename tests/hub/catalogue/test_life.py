@@ -162,6 +162,9 @@ def test_what_is_over_is_closed_and_destroyed(world: World, ada: Sender) -> None
     answer = ada.post("/datasets/people/open", "/datasets/people/manage")
     assert answer.status_code == 409
     assert "the key of its rows was destroyed" in answer.text
+    late = ada.api("POST", "/datasets/people/versions", json={"upload": ada.upload().json()["id"]})
+    assert (late.status_code, "the last day of its data is over" in late.text) == (409, True), late.text
+    assert "the last day of its data is over" in ada.get("/datasets/people/version").text
     assert isinstance(count(ada, "0.5", "SELECT COUNT(*) AS n FROM stays"), int)
 
 

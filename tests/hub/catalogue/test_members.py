@@ -110,4 +110,8 @@ def test_windows_keep_the_members_of_the_first(world: World, ada: Sender) -> Non
     page = text_of(ada.get("/populations/homes%202026-Q2").text).replace("\xa0", " ")
     assert "This population is the window 2026-Q2" in page
     assert "In all 2 windows: ε = 2" in page
+    assert ada.api("POST", "/datasets/bills_2026_q2/windows", json={}).status_code == 201
+    assert ada.api("DELETE", "/datasets/bills_2026_q2").status_code in (200, 204)
+    page = text_of(ada.get("/populations/homes%202026-Q1").text).replace("\xa0", " ")
+    assert "In all 3 windows: ε = 3" in page, "what was spent in a deleted one stays spent"
     assert world.hub.ledger.budget("homes 2026-Q2") == PureDP(1)

@@ -13,7 +13,7 @@ from cloister.hub.guidance import guidance
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.managing import now_version
-from cloister.hub.platform.catalogue.windows import in_all, window_with, windows_of
+from cloister.hub.platform.catalogue.windows import in_all, populations_ever, window_with, windows_of
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import labels_in, parts_of
 from cloister.hub.web.render import render
@@ -87,12 +87,14 @@ def add(routes: Pages) -> None:
             tables = reading.tables_on(db, row.name)
             window = window_with(db, row.name)
             windows = [] if window is None else windows_of(db, window)
+            ever = set() if window is None else populations_ever(db, window)  # what deleted ones have spent stays spent
         money = reading.money_of(hub, row.name)
-        shared = {str(each.population): reading.money_of(hub, each.population) for each in windows}
+        shared = [reading.money_of(hub, each) for each in ever]
         told = None if money is None else guidance(money.total, row.people, hub.settings.max_delta)
         values: dict[str, Any] = {
             "window": {} if window is None else window.window,
             "windows": windows,
-            "over": in_all(None if each is None else each.total for each in shared.values()),
+            "number": len(ever),
+            "over": in_all(None if each is None else each.total for each in shared),
         }
         return render(request, "catalogue/population.html", row=row, tables=tables, money=money, told=told, **values)

@@ -21,7 +21,7 @@ from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.arrivals import arrivals_of, discard, kept, kind_of, received
 from cloister.hub.platform.catalogue.cleaning import reading_of
 from cloister.hub.platform.catalogue.pages import Name
-from cloister.hub.platform.catalogue.versions import add_version, add_window, check_open
+from cloister.hub.platform.catalogue.versions import add_version, add_window, check_kept, check_open
 from cloister.hub.platform.catalogue.windows import column_of, next_window, windows_of
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import Arrival, DataSet
@@ -159,6 +159,7 @@ def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem
         others = [each for each in windows_of(db, row) if each.id != row.id and each.state == "open"] if mine else []
     try:
         check_open(row)
+        check_kept(hub, row)
     except CloisterError as error:
         problem = problem or problem_of(error)
     values: dict[str, Any] = {

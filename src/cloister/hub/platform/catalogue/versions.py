@@ -36,7 +36,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_against, check_declaration, check_reasons, domains_of, table_of
 from cloister.hub.records.owner_views import OwnerView
-from cloister.hub.records.policies import parts_of, policies_in_row
+from cloister.hub.records.policies import parts_of, policies_in_row, retention_of
 from cloister.tables import PrivateTable, PublicTable
 from cloister.tables.declaring.table import check_events
 from cloister.tables.sourcing.sources import Source
@@ -208,6 +208,7 @@ def put(
 ) -> None:
     """Make a version the one that questions read; `told` is what else the audit log says."""
     check_open(row)
+    check_kept(hub, row)
     check_own_rows(db, row)
     check_origin(db, row, version.origin)
     db.add(version)
@@ -249,6 +250,14 @@ def check_open(row: DataSet) -> None:
             why="its rows left as an anonymised table: report and certificate are about these rows, and no others",
             instead="another release of the data set that it was made of, or a data set of its own",
         )
+
+
+def check_kept(hub: Hub, row: DataSet) -> None:
+    """Refuse rows of a data set whose last day is over: they would be destroyed within the hour."""
+    end = retention_of(row)
+    if end is not None and end <= hub.now():
+        why = "the last day of its data is over, and other rows would be destroyed at once"
+        raise Conflict(f"The version of {row.name!r} was not added", why=why, instead="a later last day first")
 
 
 def _same_columns(row: DataSet, schema: Mapping[str, str]) -> None:
