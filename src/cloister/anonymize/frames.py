@@ -196,9 +196,7 @@ def read_frame(source: Any) -> Frame:
         names = [str(name) for name in source.columns]
         _refuse_twice(names)
         return Frame(
-            pl.DataFrame([_from_pandas(name, source.iloc[:, place]) for place, name in enumerate(names)]),
-            "pandas",
-            source.index,
+            pl.DataFrame([_from_pandas(name, source.iloc[:, place]) for place, name in enumerate(names)]), "pandas", source.index
         )
     if hasattr(source, "__arrow_c_stream__"):
         with in_own_words(

@@ -24,9 +24,7 @@ def too_long(name: str) -> InvalidParameter:
 def infinite(name: str) -> InvalidParameter:
     """The refusal of numbers without an end."""
     return InvalidParameter(
-        f"The column {name!r} is invalid",
-        why="it holds infinite values",
-        instead="finite numbers, or None where one is unknown",
+        f"The column {name!r} is invalid", why="it holds infinite values", instead="finite numbers, or None where one is unknown"
     )
 
 

@@ -25,14 +25,7 @@ from cloister.attacks.membership import Shadows, membership, train_shadows
 from cloister.attacks.protocols import audit_protocol
 from cloister.attacks.result import AuditResult
 from cloister.attacks.scores import MembershipResult, Rate
-from cloister.attacks.synthetic import (
-    ClosestRecords,
-    SinglingOut,
-    closest_records,
-    density_ratio,
-    kernel_density,
-    singling_out,
-)
+from cloister.attacks.synthetic import ClosestRecords, SinglingOut, closest_records, density_ratio, kernel_density, singling_out
 
 __all__ = [
     "AttributeInference",

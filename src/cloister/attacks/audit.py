@@ -107,9 +107,7 @@ def audit(
     sure = exact_probability(confidence, "confidence")
     if sure < Fraction(1, 2):
         raise InvalidParameter(
-            f"confidence={text_of(sure)} is invalid",
-            why="a confidence is at least one half",
-            instead='confidence="0.999999999"',
+            f"confidence={text_of(sure)} is invalid", why="a confidence is at least one half", instead='confidence="0.999999999"'
         )
     target_delta, target_epsilon = check_target(delta, epsilon, against)
     source = default_random() if random is None else random

@@ -35,11 +35,7 @@ if TYPE_CHECKING:
     from cloister.noise import Random
 
 Attack: TypeAlias = Literal["online", "offline", "loss"]
-_ATTACKS = {
-    "online": "likelihood ratio (LiRA, online)",
-    "offline": "likelihood ratio (LiRA, offline)",
-    "loss": "loss threshold",
-}
+_ATTACKS = {"online": "likelihood ratio (LiRA, online)", "offline": "likelihood ratio (LiRA, offline)", "loss": "loss threshold"}
 _OWN_SPREAD_FROM = 32
 """With fewer shadows on a side the spread of one row is guessed too badly, and all rows share one (Carlini et al., VI-B)."""
 _LEAST_SPREAD = 1e-3

@@ -172,9 +172,7 @@ def closest_records(synthetic: Any, members: Any, others: Any) -> ClosestRecords
     nearest = [_nearest(made, _coded(each)) for each in (members, others)]
     ahead = int((nearest[0] < nearest[1]).sum()) + int((nearest[0] == nearest[1]).sum()) / 2
     return ClosestRecords(
-        nearer=_halves(ahead, len(made)),
-        copies=float((nearest[0] == 0).mean()),
-        copies_of_others=float((nearest[1] == 0).mean()),
+        nearer=_halves(ahead, len(made)), copies=float((nearest[0] == 0).mean()), copies_of_others=float((nearest[1] == 0).mean())
     )
 
 

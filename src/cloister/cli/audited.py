@@ -111,9 +111,7 @@ def imported(path: str, options: Options) -> Subject:
     for option, given in (("--sensitivity", options.sensitivity), ("--categories", options.categories)):
         if given is not None:
             raise InvalidParameter(
-                f"{option} is invalid",
-                why="what an imported mechanism needs, it holds already",
-                instead=f"cloister audit {path}",
+                f"{option} is invalid", why="what an imported mechanism needs, it holds already", instead=f"cloister audit {path}"
             )
     stated = options.claim() or getattr(mechanism, "guarantee", None)
     if not isinstance(stated, PureDP | ApproxDP | ZCDP):
@@ -383,9 +381,7 @@ def named(name: str, options: Options) -> Subject:
 def _epsilon(options: Options, name: str) -> str:
     if options.epsilon is None or options.rho is not None or options.delta is not None:
         raise InvalidParameter(
-            f"The mechanism {name!r} is invalid",
-            why="its guarantee is a pure ε, which --epsilon states",
-            instead="--epsilon 0.5",
+            f"The mechanism {name!r} is invalid", why="its guarantee is a pure ε, which --epsilon states", instead="--epsilon 0.5"
         )
     return options.epsilon
 

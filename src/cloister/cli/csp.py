@@ -198,10 +198,7 @@ def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | Non
         click.echo(f"the key holder {here.holder.name!r} calls {address}")
         authority = certificate or (data / known if known else None)
         KeyHolderAgent(here.holder, key, exact=here.settings["exact"]).run(
-            address,
-            authority=authority,
-            proxy=proxy or here.settings["proxy"],
-            told=lambda text: click.echo(text, err=True),
+            address, authority=authority, proxy=proxy or here.settings["proxy"], told=lambda text: click.echo(text, err=True)
         )
 
 

@@ -393,12 +393,7 @@ _TITLE = "Sleep and screens"
 _PEOPLE = 4000
 _QUESTIONS = (
     {"kind": "yes-no", "name": "bed", "text": "Do you look at a screen in bed?"},
-    {
-        "kind": "choice",
-        "name": "which",
-        "text": "Which screen most?",
-        "options": ["phone", "computer", "television"],
-    },
+    {"kind": "choice", "name": "which", "text": "Which screen most?", "options": ["phone", "computer", "television"]},
     {"kind": "number", "name": "hours", "text": "How many hours did you sleep last night?", "low": "0", "high": "12"},
 )
 _LEVELS = (

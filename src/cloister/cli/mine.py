@@ -146,9 +146,7 @@ def hide(**given: Any) -> None:
     wanted, out = _sensitive(given["sensitive"], given["listed"]), given["out"]
     if given["compared"] and (out is not None or given["method"] != "auto" or given["insertions"]):
         raise InvalidParameter(
-            "--compare is invalid",
-            why="it tries every method and writes no baskets",
-            instead="cloister mine hide --help",
+            "--compare is invalid", why="it tries every method and writes no baskets", instead="cloister mine hide --help"
         )
     chart = given["chart"]
     if chart is not None and not given["compared"]:
@@ -288,9 +286,7 @@ def _columns(path: Path, lines: Any) -> dict[str, list[Any]]:
     names = next(lines, None)
     if not names or len(set(names)) < len(names):
         raise InvalidParameter(
-            f"The file {path.name!r} is invalid",
-            why="its first line does not name its columns once each",
-            instead="basket,item",
+            f"The file {path.name!r} is invalid", why="its first line does not name its columns once each", instead="basket,item"
         )
     rows = [line for line in lines if line]
     for number, row in enumerate(rows, start=2):

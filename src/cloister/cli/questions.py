@@ -60,11 +60,7 @@ def _question_options(command: _Command) -> _Command:
 @click.option("--fresh", is_flag=True, help="Run the query again even if it follows from a finer answer that was charged before.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with a column of margins after each statistic.")
 @spreadsheets.OPTION
-@click.option(
-    "--chart",
-    type=CHART,
-    help="Write a chart with error bars: .html or .json (or .svg, .png with the extra [hub]).",
-)
+@click.option("--chart", type=CHART, help="Write a chart with error bars: .html or .json (or .svg, .png with the extra [hub]).")
 @_question_options
 def query(
     sql: str,
@@ -92,14 +88,7 @@ def query(
         raise InvalidParameter("--for-spreadsheets is invalid", why="it changes CSV alone", instead="--csv --for-spreadsheets")
     with waiting("reading the question") as progress, _session(progress, **where) as session:
         answer = session.sql(
-            sql,
-            spend,
-            within=within,
-            pilot=pilot,
-            purpose=where["purpose"],
-            dialect=dialect,
-            rehearse=rehearse,
-            fresh=fresh,
+            sql, spend, within=within, pilot=pilot, purpose=where["purpose"], dialect=dialect, rehearse=rehearse, fresh=fresh
         )
     if as_json:
         click.echo(json.dumps(finite(_as_json(answer)), default=str))
@@ -116,13 +105,7 @@ def query(
 @click.option("--spend", help="The spend of the answer (ε, or ρ under zCDP); otherwise the margins for a range of spends.")
 @_DIALECT
 @_question_options
-def explain(
-    sql: str,
-    spend: str | None,
-    dialect: str | None,
-    as_json: bool,
-    **where: Any,
-) -> None:
+def explain(sql: str, spend: str | None, dialect: str | None, as_json: bool, **where: Any) -> None:
     """Explain a query: its statistics, cost and margins of error. Spends nothing, reads no row.
 
     \b

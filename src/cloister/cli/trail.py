@@ -64,15 +64,7 @@ def verify(data: Path, settings: Path | None) -> None:
 @click.option("--until", default="", help="Up to this day.")
 @click.option("--outcome", default="", help="done, denied or failed.")
 def export(
-    data: Path,
-    settings: Path | None,
-    form: str,
-    person: str,
-    action: str,
-    object_: str,
-    since: str,
-    until: str,
-    outcome: str,
+    data: Path, settings: Path | None, form: str, person: str, action: str, object_: str, since: str, until: str, outcome: str
 ) -> None:
     """Print the entries, the oldest first.
 

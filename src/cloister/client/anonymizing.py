@@ -118,14 +118,7 @@ def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose
 
 def _models(anonymizer: Anonymizer) -> dict[str, Any]:
     """Models of every sensitive column, one of each kind."""
-    from cloister.anonymize import (
-        AlphaKAnonymity,
-        BetaLikeness,
-        DeltaDisclosure,
-        KAnonymity,
-        LDiversity,
-        TCloseness,
-    )
+    from cloister.anonymize import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
 
     found: dict[str, Any] = {"k": 1}
     if len({type(model) for model in anonymizer.models}) < len(anonymizer.models):

@@ -190,12 +190,7 @@ class RemoteSession:
         return RemotePlan(at(confidence), at=at)
 
     def afford(
-        self,
-        question: str,
-        spends: Sequence[Exact] | None = None,
-        *,
-        confidence: float = 0.95,
-        dialect: str | None = None,
+        self, question: str, spends: Sequence[Exact] | None = None, *, confidence: float = 0.95, dialect: str | None = None
     ) -> Affordable:
         """The expected margins of a question over a range of spends, by default up to what remains: spends nothing."""
         if spends is None:
@@ -535,10 +530,7 @@ class RemoteSession:
 
     def _asked_in(self, purpose: str | None, project: str | None) -> dict[str, str]:
         """What for and where, as the session says where a question does not."""
-        return {
-            "purpose": self.purpose if purpose is None else purpose,
-            "project": self.project if project is None else project,
-        }
+        return {"purpose": self.purpose if purpose is None else purpose, "project": self.project if project is None else project}
 
     def _body(
         self, sql: str, spend: Spending | None, purpose: str | None, project: str | None, dialect: str | None

@@ -331,12 +331,7 @@ def _less(left: Units, right: Units) -> Units:
 
 def _reservation(request: Request, number: int, *, attempt: int) -> Reservation:
     return Reservation(
-        id=number,
-        costs=request.costs,
-        who=request.who,
-        what=request.what,
-        purpose=request.purpose,
-        attempt=attempt,
+        id=number, costs=request.costs, who=request.who, what=request.what, purpose=request.purpose, attempt=attempt
     )
 
 

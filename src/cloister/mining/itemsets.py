@@ -173,9 +173,7 @@ def _by_library(baskets: Baskets, least: int, most: int) -> Mined:
         from efficient_apriori import itemsets_from_transactions
     except ImportError:
         raise MissingDependency(
-            'engine="efficient-apriori" is not available',
-            why="that package is not installed",
-            instead=install("mining"),
+            'engine="efficient-apriori" is not available', why="that package is not installed", instead=install("mining")
         ) from None
     if not len(baskets) or not most:
         return Mined(sets=(), counts=np.zeros(0, dtype=np.int64))

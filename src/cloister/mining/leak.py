@@ -98,10 +98,7 @@ class Leaks:
 
 
 def attack_before_and_after(
-    model: Any,
-    members: tuple[Any, Any],
-    others: tuple[Any, Any],
-    outputs: Sequence[Coarsened] | None = None,
+    model: Any, members: tuple[Any, Any], others: tuple[Any, Any], outputs: Sequence[Coarsened] | None = None
 ) -> Leaks:
     """Attack a fitted classifier's full scores, then each coarser output.
 

@@ -34,9 +34,7 @@ class Thresholds:
         confidence = exact_nonnegative(min_confidence, "min_confidence")
         if confidence > 1:
             raise InvalidParameter(
-                f"min_confidence={text_of(confidence)} is invalid",
-                why="it is a share, at most 1",
-                instead='min_confidence="0.6"',
+                f"min_confidence={text_of(confidence)} is invalid", why="it is a share, at most 1", instead='min_confidence="0.6"'
             )
         least = -(-support.numerator * baskets // support.denominator)
         return Thresholds(support=support, confidence=confidence, least=max(1, least))

@@ -92,9 +92,7 @@ class Random:
         """
         if len(secret) < _KEY_BYTES:
             raise InvalidParameter(
-                "The secret is invalid",
-                why=f"it has fewer than {_KEY_BYTES} bytes",
-                instead='Random.derived(ledger.derive("…"))',
+                "The secret is invalid", why=f"it has fewer than {_KEY_BYTES} bytes", instead='Random.derived(ledger.derive("…"))'
             )
         return cls._repeating(b"cloister derived " + secret)
 

@@ -231,9 +231,7 @@ class PermuteAndFlip(_Selection):
         """
         if tables.ndim != 2 or tables.dtype != np.int64 or not tables.shape[1]:
             raise InvalidParameter(
-                "The utilities are invalid",
-                why="they are a table of whole numbers, a row a choice",
-                instead="release(utilities)",
+                "The utilities are invalid", why="they are a table of whole numbers, a row a choice", instead="release(utilities)"
             )
         source, found = source_of(random), np.empty(len(tables), dtype=np.int64)
         for rows in _batches(*tables.shape):

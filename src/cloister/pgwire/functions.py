@@ -51,9 +51,7 @@ class Called:
         for name in (*(column for column, _ in self.columns), *(outputs.get(name, name) for name, _ in self.order)):
             if name not in known:
                 raise UnsupportedQuery(
-                    f"The column {name!r} is not supported",
-                    why="the function has no such column",
-                    instead=", ".join(known),
+                    f"The column {name!r} is not supported", why="the function has no such column", instead=", ".join(known)
                 )
         wanted = self.columns or tuple((name, name) for name in known)
         return [known[column]._replace(name=output) for column, output in wanted]

@@ -75,13 +75,7 @@ class LocalSession:
     def ask(self, sql: str, how: Asking) -> Release:
         """The private answer, charged."""
         return self._session.sql(
-            sql,
-            how.spend,
-            within=how.within,
-            confidence=how.confidence,
-            purpose=how.purpose,
-            fresh=how.fresh,
-            dialect=_DIALECT,
+            sql, how.spend, within=how.within, confidence=how.confidence, purpose=how.purpose, fresh=how.fresh, dialect=_DIALECT
         )
 
     def repeat(self, sql: str, how: Asking) -> Release | None:

@@ -27,12 +27,7 @@ from cloister.pgwire.statements import (
 from cloister.pgwire.values import type_in, values_in
 from cloister.pgwire.words import OPENERS, Rest, Word, statements, words
 
-_STEPS = {
-    "next": Step("forward", 1),
-    "prior": Step("forward", -1),
-    "first": Step("absolute", 1),
-    "last": Step("absolute", -1),
-}
+_STEPS = {"next": Step("forward", 1), "prior": Step("forward", -1), "first": Step("absolute", 1), "last": Step("absolute", -1)}
 
 
 def question_in(text: str, rest: Rest) -> Select:

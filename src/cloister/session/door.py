@@ -579,9 +579,7 @@ class Door:
         shapes = list(map(self._shape, questions))
         if not shapes:
             raise InvalidParameter(
-                "An empty list of questions is invalid",
-                why="there is nothing to measure",
-                instead="measure_all([question], …)",
+                "An empty list of questions is invalid", why="there is nothing to measure", instead="measure_all([question], …)"
             )
         check_numbers(shapes)
         return shapes

@@ -550,14 +550,7 @@ def lattice_of(rows: Mapping[str, Any], declaration: PrivateTable, name: str) ->
 
 
 def declared_journeys(
-    session: Measurer,
-    table: str,
-    *,
-    moment: str,
-    x: str,
-    y: str,
-    place: str = "",
-    kinds: tuple[type[Domain], ...] = (Date,),
+    session: Measurer, table: str, *, moment: str, x: str, y: str, place: str = "", kinds: tuple[type[Domain], ...] = (Date,)
 ) -> PrivateTable:
     """The declaration of a table whose units are journeys: refused where a unit or bounds are missing. `kinds`: what a moment may
     be besides a number."""

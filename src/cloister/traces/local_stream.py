@@ -77,14 +77,7 @@ class LocalStream:
     """
 
     def __init__(
-        self,
-        oracle: Oracle,
-        *,
-        people: int,
-        window: int,
-        steps: int,
-        policy: Policy | None = None,
-        random: Random | None = None,
+        self, oracle: Oracle, *, people: int, window: int, steps: int, policy: Policy | None = None, random: Random | None = None
     ) -> None:
         self.oracle, self.guarantee = oracle, oracle.guarantee
         self.people, self.window = whole(people, "people", least=1), WindowLevel(window).steps

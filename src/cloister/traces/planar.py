@@ -332,10 +332,7 @@ def checked_box(box: Any) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fr
     """
     try:
         (left, bottom), (right, top) = box
-        found = (
-            (Fraction(str(left)), Fraction(str(bottom))),
-            (Fraction(str(right)), Fraction(str(top))),
-        )
+        found = ((Fraction(str(left)), Fraction(str(bottom))), (Fraction(str(right)), Fraction(str(top))))
     except (TypeError, ValueError):
         found = ((Fraction(0), Fraction(0)), (Fraction(0), Fraction(0)))
     if not (found[0][0] < found[1][0] and found[0][1] < found[1][1]):

@@ -136,15 +136,7 @@ class Collection:
 
     # Reading
 
-    def find(
-        self,
-        filter: Any = None,
-        projection: Any = None,
-        *,
-        sort: Any = None,
-        skip: int = 0,
-        limit: int = 0,
-    ) -> Documents:
+    def find(self, filter: Any = None, projection: Any = None, *, sort: Any = None, skip: int = 0, limit: int = 0) -> Documents:
         """The documents that match, as a list. `limit=0` is all of them. With `sort` and `limit` together, no more is read than
         that needs: the same as a chain, `find(…).sort(…).limit(…)`, sorts and cuts what `find` has read."""
         given, shown = read(filter, self.fields), self._projected(projection)

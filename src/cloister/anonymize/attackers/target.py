@@ -119,11 +119,7 @@ class Target:
 
 
 def target_of(
-    raw: Encoded,
-    recoded: Recoded,
-    *,
-    sensitive: Sequence[str] | None = None,
-    hierarchies: Mapping[str, Ladder] | None = None,
+    raw: Encoded, recoded: Recoded, *, sensitive: Sequence[str] | None = None, hierarchies: Mapping[str, Ladder] | None = None
 ) -> Target:
     """A target, checked: every column is there, and rows stand beside rows."""
     missing = [name for name in recoded.columns if name not in raw.columns]

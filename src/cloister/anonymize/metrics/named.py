@@ -147,8 +147,6 @@ def metric_of(asked: str | Metric) -> Metric:
     found = METRICS.get(_SHORT.get(name, name))
     if found is None:
         raise InvalidParameter(
-            f"metric={asked!r} is invalid",
-            why="it is not one of " + ", ".join(map(repr, METRICS)),
-            instead='metric="loss"',
+            f"metric={asked!r} is invalid", why="it is not one of " + ", ".join(map(repr, METRICS)), instead='metric="loss"'
         )
     return found

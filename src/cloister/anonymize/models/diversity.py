@@ -101,9 +101,7 @@ class LDiversity(PrivacyModel):
             )
         if self.c is not None and exact(self.c, "c") <= 0:
             raise InvalidParameter(
-                f"c={self.c!r} is invalid",
-                why="it is not above 0",
-                instead=f'LDiversity({self.l}, kind="recursive", c=3)',
+                f"c={self.c!r} is invalid", why="it is not above 0", instead=f'LDiversity({self.l}, kind="recursive", c=3)'
             )
 
     @property

@@ -143,8 +143,7 @@ class BestFit:
         sample = np.sort(known if len(known) <= _SAMPLE else known[random.permutation(len(known))[:_SAMPLE]])
         found = [_fitted(stats, family, sample, whole) for family in (*self.families, *(WHOLE_FAMILIES if whole else ()))]
         candidates = sorted(
-            (each for each in found if each is not None),
-            key=lambda each: each.distance if self.criterion == "ks" else each.aic,
+            (each for each in found if each is not None), key=lambda each: each.distance if self.criterion == "ks" else each.aic
         )
         if not candidates:
             raise InvalidParameter(f"The column {name!r} is invalid", why="no family could be fitted", instead="more families")

@@ -57,9 +57,7 @@ class RankSwap:
     def __post_init__(self) -> None:
         if not 0 < self.percent <= 100:
             raise InvalidParameter(
-                f"percent={self.percent} is invalid",
-                why="it is a share of the ranks, above 0 and up to 100",
-                instead="percent=5",
+                f"percent={self.percent} is invalid", why="it is a share of the ranks, above 0 and up to 100", instead="percent=5"
             )
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Swapped:

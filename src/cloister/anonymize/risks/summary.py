@@ -195,12 +195,7 @@ class Risk:
         return body_of(self)
 
 
-def risk(
-    table: Any,
-    quasi: Sequence[str],
-    sensitive: Sequence[str] = (),
-    population: Any | int | None = None,
-) -> Risk:
+def risk(table: Any, quasi: Sequence[str], sensitive: Sequence[str] = (), population: Any | int | None = None) -> Risk:
     """Is this table anonymous?
 
     Parameters
@@ -277,9 +272,7 @@ def _of_rows(
         size = int(population)
         if size < rows:
             raise InvalidParameter(
-                f"population={size:,} is invalid",
-                why=f"the table alone has {rows:,} rows",
-                instead="the size of the population",
+                f"population={size:,} is invalid", why=f"the table alone has {rows:,} rows", instead="the size of the population"
             )
     elif population is not None:
         matched = match(kept, read_frame(population), list(quasi))

@@ -174,9 +174,7 @@ class SafePub:
                 for ladder, level, column in zip(ladders, node, labels, strict=True)
             ]
         return SafelyPublished(
-            levels=dict(zip(self.columns, node, strict=True)),
-            labels=dict(zip(self.columns, found, strict=True)),
-            counts=counts,
+            levels=dict(zip(self.columns, node, strict=True)), labels=dict(zip(self.columns, found, strict=True)), counts=counts
         )
 
     def frame_of(self, released: SafelyPublished) -> Any:
@@ -348,12 +346,7 @@ def scores(
 
 
 def choose_levels(
-    codes: Sequence[npt.NDArray[np.int64]],
-    ladders: Mapping[str, Ladder],
-    *,
-    epsilon: Fraction,
-    threshold: int,
-    random: Random,
+    codes: Sequence[npt.NDArray[np.int64]], ladders: Mapping[str, Ladder], *, epsilon: Fraction, threshold: int, random: Random
 ) -> tuple[int, ...]:
     """A level for each column: ε-DP by the exponential mechanism (McSherry and Talwar 2007) on monotone scores."""
     nodes = nodes_of(ladders)

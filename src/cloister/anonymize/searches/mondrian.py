@@ -134,10 +134,7 @@ class Mondrian(Search):
             axes,
         )
         return cutter.cut(
-            whole,
-            rows,
-            stop=problem.stop,
-            progress=lambda done: problem.progress("cutting", (done + widest) / ways),
+            whole, rows, stop=problem.stop, progress=lambda done: problem.progress("cutting", (done + widest) / ways)
         )
 
 

@@ -223,11 +223,7 @@ def _cut(column: EncodedColumn, ladder: Ladder, levels: npt.NDArray[np.intp]) ->
             widths[place[name]] = min(widths[place[name]] + float(here.widths[label]), 1.0)
             codes[(levels == level) & (ladder.codes[level] == label)] = place[name]
     return RecodedColumn(
-        codes=codes[column.codes],
-        labels=labels,
-        shares=np.array(shares),
-        widths=np.array(widths),
-        intact=not levels.any(),
+        codes=codes[column.codes], labels=labels, shares=np.array(shares), widths=np.array(widths), intact=not levels.any()
     )
 
 

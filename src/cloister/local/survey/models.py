@@ -222,13 +222,7 @@ class Answers:
         return {name: {label: next(listed) for label in _labels(self.survey, name)} for name in features}
 
     def _off(
-        self,
-        blocks: Sequence[Floats],
-        value: Floats,
-        counted: Floats,
-        middle: float,
-        slopes: Floats,
-        ridge: Floats,
+        self, blocks: Sequence[Floats], value: Floats, counted: Floats, middle: float, slopes: Floats, ridge: Floats
     ) -> Floats:
         """Half-widths of the slopes: from the spread over people of what each adds to the normal equations at the solution."""
         ends = np.cumsum([block.shape[1] for block in blocks])[:-1]

@@ -61,12 +61,7 @@ class OneOfChannel(Channel):
     """
 
     def __init__(
-        self,
-        labels: Sequence[str],
-        epsilon: Exact,
-        *,
-        scores: Sequence[float | None] = (),
-        oracle: FrequencyOracle | None = None,
+        self, labels: Sequence[str], epsilon: Exact, *, scores: Sequence[float | None] = (), oracle: FrequencyOracle | None = None
     ) -> None:
         self.labels = tuple(labels)
         self.scores = tuple(scores)

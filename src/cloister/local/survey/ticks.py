@@ -74,13 +74,7 @@ class Ticks:
         >>> sorted(Ticks(3, most=1).client)
         ['most', 'protocol', 'rise', 'size', 'stay']
         """
-        return {
-            "protocol": self.protocol,
-            "size": self.size,
-            "most": self.most,
-            "stay": hex(self._stay),
-            "rise": hex(self._rise),
-        }
+        return {"protocol": self.protocol, "size": self.size, "most": self.most, "stay": hex(self._stay), "rise": hex(self._rise)}
 
     def randomize(self, ticked: Any, *, random: Random | None = None) -> Rows:
         """A row of bits for each set of ticked places, 64 in a word. For one person: the words of a whole row of "rise", then

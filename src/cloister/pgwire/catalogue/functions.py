@@ -59,11 +59,7 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
         "(n) AS (SELECT setting FROM pg.pg_settings WHERE lower(name) = lower(n))",
         "(n, m) AS (SELECT setting FROM pg.pg_settings WHERE lower(name) = lower(n))",
     ),
-    "format": (
-        "(f) AS f",
-        "(f, a) AS " + _put("f", "a"),
-        "(f, a, b) AS " + _put(_put("f", "a"), "b"),
-    ),
+    "format": ("(f) AS f", "(f, a) AS " + _put("f", "a"), "(f, a, b) AS " + _put(_put("f", "a"), "b")),
     "format_type": ("(t, m) AS (SELECT format FROM pg.formats WHERE oid = t)",),
     "getdatabaseencoding": ("() AS 'UTF8'",),
     "parse_ident": ("(n) AS string_split(replace(n, '\"', ''), '.')",),

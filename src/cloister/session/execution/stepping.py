@@ -117,9 +117,7 @@ def step(
             part = replace(part, shape=replace(shape, declaration=declaration))
         if type(prepared).noised is not Answering.noised:
             raise UnsupportedQuery(
-                f"Steps of {name!r} are not supported",
-                why="its exact sums exist nowhere",
-                instead="session.sql(…) for each step",
+                f"Steps of {name!r} are not supported", why="its exact sums exist nowhere", instead="session.sql(…) for each step"
             )
         request = request_of(part, number, prepared)
         plans = [prepared.plan(aggregation) for aggregation in request.asked]

@@ -61,11 +61,7 @@ def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spend
     for column in columns:
         domain = declaration.columns[column]
         for code in (domain.low_code, domain.high_code):
-            at = Compare(
-                "=",
-                Column(column),
-                Literal(_bound(domain, code)),
-            )
+            at = Compare("=", Column(column), Literal(_bound(domain, code)))
             where = at if question.where is None else And(question.where, at)
             questions.append(Question(table=question.table, statistics=(Count(),), where=where))
     if not questions:

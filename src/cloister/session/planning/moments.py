@@ -95,12 +95,7 @@ class Moments:
     def block(self, max_rows: int, *, nulls: bool) -> Block:
         """The block with its raws and the power sums that they are made from."""
         raws = [
-            Raw(
-                name=self.raw(place),
-                parts=self._parts(place),
-                width=self.width,
-                middle=Fraction(self.width, len(self.places)),
-            )
+            Raw(name=self.raw(place), parts=self._parts(place), width=self.width, middle=Fraction(self.width, len(self.places)))
             for place in self.places
         ]
         aggregates = [self._power_sum(power) for power in self.places]

@@ -313,9 +313,7 @@ class Question:
         if len(set(names)) < len(names):
             twice = min(name for name in names if names.count(name) > 1)
             raise InvalidParameter(
-                f"The name {twice!r} is invalid",
-                why="two columns of the answer would bear it",
-                instead='Count(name="another")',
+                f"The name {twice!r} is invalid", why="two columns of the answer would bear it", instead='Count(name="another")'
             )
         known: list[str] = []
         for statistic in self.statistics:  # a `Combined` stands on statistics that come before it

@@ -335,12 +335,7 @@ class _Noisy:
         return self.of.weights(_polynomial((np.ones_like(slope), self.line(1)), (-slope, self.line(0))))
 
     def _ends(
-        self,
-        above: Floats,
-        below: Floats,
-        width: Callable[[Floats], Floats],
-        good: np.ndarray | None = None,
-        far: float = np.inf,
+        self, above: Floats, below: Floats, width: Callable[[Floats], Floats], good: np.ndarray | None = None, far: float = np.inf
     ) -> tuple[Floats, Floats]:
         """Fieller's interval of above/below within [−far, far]; all of that where the count or `below` is not sure."""
         sure = self.sure & (below > 0) if good is None else self.sure & (below > 0) & good

@@ -69,7 +69,7 @@ def to_bytes(parts: list[Found], *, marked: bool) -> bytes:
                 }
                 for part in parts
             ],
-        },
+        }
     ).encode()
 
 

@@ -250,12 +250,7 @@ def _reading_text(reading: Any) -> str:
 
 
 _SORTED, _OF_PROVENANCE = sorted(RELEASE.pairs), sorted(BY_FIELDS[Provenance].pairs)
-_PARTS: dict[str, Callable[[Any], str]] = {
-    "cost": _shared,
-    "formulas": _shared,
-    "readings": _reading_text,
-    "spent_by": _shared,
-}
+_PARTS: dict[str, Callable[[Any], str]] = {"cost": _shared, "formulas": _shared, "readings": _reading_text, "spent_by": _shared}
 _MAPS = ("groups", "names", "readings", "spent_by")
 """What is written otherwise than as a whole, and what is so value by value: the same text, sooner."""
 

@@ -146,10 +146,7 @@ class Seen:
 
 
 def view_of(
-    seen: Seen,
-    tables: Iterable[str] | None,
-    rows: Mapping[str, Expression],
-    columns: Mapping[str, Iterable[str]],
+    seen: Seen, tables: Iterable[str] | None, rows: Mapping[str, Expression], columns: Mapping[str, Iterable[str]]
 ) -> View:
     """A view within what is seen already; refuses a condition or a column that its table does not have.
 

@@ -266,9 +266,7 @@ class Category(Domain):
     def __init__(self, values: Iterable[str | int | bool], *, nullable: bool = False) -> None:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidDeclaration(
-                f"Category({values!r}) is invalid",
-                why="the categories must be a list",
-                instead='cl.Category(["Female", "Male"])',
+                f"Category({values!r}) is invalid", why="the categories must be a list", instead='cl.Category(["Female", "Male"])'
             )
         options = tuple(read_plain(value) for value in values)
         if not options:

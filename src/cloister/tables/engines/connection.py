@@ -22,11 +22,7 @@ SAFE: dict[str, Any] = {
     "async_threads": 0,
     "temp_directory": "",
 }
-_LOCKED = (
-    "SET python_enable_replacements = false",
-    "SET enable_external_access = false",
-    "SET threads = 1",
-)
+_LOCKED = ("SET python_enable_replacements = false", "SET enable_external_access = false", "SET threads = 1")
 
 
 def connected(place: str = ":memory:", settings: dict[str, Any] | None = None) -> Any:

@@ -103,10 +103,7 @@ class SparkSource(Source):
     @classmethod
     def from_ibis(cls, table: Any, backend: Any) -> SparkSource:
         """From an Ibis table of a pyspark backend."""
-        return guarded(
-            "The Ibis table could not be opened",
-            lambda: cls(backend._session.sql(sql_of(table, "pyspark"))),
-        )
+        return guarded("The Ibis table could not be opened", lambda: cls(backend._session.sql(sql_of(table, "pyspark"))))
 
     def describe(self) -> str:
         """`spark`."""

@@ -22,10 +22,7 @@ from cloister.tables.engines.engine import fresh_token
 from cloister.tables.engines.guard import guarded, tried
 
 USER = "cloister"
-_SETTINGS = {
-    "spark.sql.runSQLOnFiles": "false",
-    "spark.sql.ansi.enabled": "true",
-}
+_SETTINGS = {"spark.sql.runSQLOnFiles": "false", "spark.sql.ansi.enabled": "true"}
 
 Result = TypeVar("Result")
 
@@ -172,7 +169,5 @@ class SparkConnection:
 def _check_installed() -> None:
     if not tried(lambda: import_module("cloister.tables.engines.spark_calls"), ImportError):
         raise MissingDependency(
-            "Spark is not available",
-            why="pyspark is not installed, or what it needs for Spark Connect",
-            instead=install("spark"),
+            "Spark is not available", why="pyspark is not installed, or what it needs for Spark Connect", instead=install("spark")
         )

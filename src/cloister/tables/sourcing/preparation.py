@@ -205,12 +205,7 @@ def report_sql(
 
 
 def offenders_sql(
-    name: str,
-    domain: Domain,
-    schema: Mapping[str, str],
-    relation: str,
-    spelling: Spelling,
-    during: During | None = None,
+    name: str, domain: Domain, schema: Mapping[str, str], relation: str, spelling: Spelling, during: During | None = None
 ) -> str:
     """For the owner: the values of a column that are none of the declared ones (0) or beyond a bound (1), each with how often it
     is there, the commonest `MOST_OFFENDERS` of either kind. Values are cut to `LONGEST_OFFENDER` characters before they are

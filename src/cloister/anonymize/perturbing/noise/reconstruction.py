@@ -111,12 +111,7 @@ class Reconstructed:
 
 
 def reconstruct(
-    noised: npt.ArrayLike,
-    law: NoiseLaw,
-    *,
-    bins: int | Sequence[float] = 20,
-    smooth: bool = True,
-    multiplicative: bool = False,
+    noised: npt.ArrayLike, law: NoiseLaw, *, bins: int | Sequence[float] = 20, smooth: bool = True, multiplicative: bool = False
 ) -> Reconstructed:
     """The distribution of the values to which noise of this law was added.
 
