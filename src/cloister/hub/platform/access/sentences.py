@@ -58,6 +58,7 @@ def members_text(members: Members, names: Names, _: Gettext = str) -> str:
 def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[GrantSentence]:
     """What those in a grant may do, and under which conditions, one line each.
 
+    >>> from cloister.hub.decisions.policy import Rules
     >>> rules = Rules(actions=frozenset({"question.ask"}), purposes=frozenset({"research"}), rows="age >= 18")
     >>> for line in grant_lines(GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=rules), Names()):
     ...     print(line.name, "-", line.text)
