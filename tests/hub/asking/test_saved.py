@@ -39,5 +39,6 @@ def test_pages(stage: Stage):
     ids = [stage.post("/questions/saved", BODY | {"title": f"{each}"}).json()["id"] for each in range(3)]
     first = stage.get("/questions/saved?limit=2").json()
     rest = stage.get(f"/questions/saved?limit=2&after={first['next']}").json()
+    assert "The next page is invalid" in stage.get("/questions/saved?limit=2&after=none").text
     assert sorted(each["id"] for each in first["questions"] + rest["questions"]) == sorted(ids)
     assert rest["next"] is None

@@ -66,8 +66,13 @@ def test_what_may_not_be_opened_again(world: World, ada: Sender) -> None:
     policy = {"columns": {"sex": {"sensitivity": "special"}}}
     world.register(metadata=policy)
     world.register(name="towns", public=True)
-    answer = ada.post(PATH, PATH, **{**AGAIN, "c1_kind": ""})
+    answer = ada.post(PATH, PATH, **{**AGAIN, "c1_kind": "", "c0_reason": "a long reason"})
     assert "has a policy of its own" in text_of(answer.text)
+    assert "a long reason" in answer.text, "what was typed stays"
+    world.register(name="gone")
+    assert '"gone"' in ada.get(PATH).text
+    assert ada.api("DELETE", "/datasets/gone").status_code in (200, 204)
+    assert '"gone"' not in ada.get(PATH).text, "nothing is filled in from what was deleted"
     assert ada.get("/datasets/towns/declaration").status_code == 409
     eve = world.owner("eve@example.org")
     assert eve.get(PATH).status_code in (403, 404)

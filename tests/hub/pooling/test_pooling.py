@@ -203,6 +203,8 @@ WRONG = [
     ({"parts": ["north", "free"]}, "is public"),
     ({"parts": ["north", "other"]}, "declare the column"),
     ({"parts": ["north", "twin"]}, "of one population"),
+    ({"epsilon": "", "rho": "0.5"}, "all in ρ"),
+    ({"parts": ["north", "counts_in_rho"]}, "all in ρ"),
 ]
 
 
@@ -211,6 +213,7 @@ def test_what_is_no_pool_is_said(play: Play) -> None:
     play.house.sample_data_set("free", owner=play.study, public=True)
     play.house.sample_data_set("other", owner=play.study, declaration=wider)
     play.house.sample_data_set("twin", owner=play.study, population="north")
+    play.house.sample_data_set("counts_in_rho", owner=play.study, budget=cl.ZCDP(1))
     for change, why in WRONG:
         answer = play.made(**{"name": "third", "population": "third", **change})
         assert 400 <= answer.status_code < 500, answer.text

@@ -92,7 +92,8 @@ def declared_by(db: Db, caller: Caller) -> list[str]:
     """The caller's own data sets that declare columns, by name, and their earlier declarations, as `people version 1`: those that
     can be taken over.
     """
-    rows = db.scalars(select(DataSet).where(DataSet.owner == caller.id, DataSet.public.is_(False)).order_by(DataSet.name))
+    own = select(DataSet).where(DataSet.owner == caller.id, DataSet.public.is_(False), DataSet.state != "deleted")
+    rows = db.scalars(own.order_by(DataSet.name))
     named = {row.id: row.name for row in rows if row.declaration.get("columns")}
     wanted = select(DataSetVersion).where(DataSetVersion.data_set.in_(sorted(named))).order_by(DataSetVersion.number.desc())
     earlier = [each for each in db.scalars(wanted) if each.declaration.get("columns")]

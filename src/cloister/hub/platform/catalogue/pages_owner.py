@@ -67,8 +67,11 @@ def add(routes: Pages) -> None:
     def redeclared(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: WideFormDep) -> Response:
         try:
             _, schema = opened_again(hub, caller, name)
-            columns = _columns_of(schema)
-            typed = keep(form, len(columns))
+        except CloisterError as error:
+            return manage_page(request, hub, caller, name, problem_of(error))
+        columns = _columns_of(schema)
+        typed = keep(form, len(columns))
+        try:
             if form.text("fill"):
                 found = filled(hub, caller, typed, columns, form, request_gettext(request))
                 return _declaration_page(request, hub, caller, name, found.typed, said=found.said)
@@ -76,8 +79,8 @@ def add(routes: Pages) -> None:
             if wanted is None:
                 return _declaration_page(request, hub, caller, name, typed, wrong)
             number = redeclare(hub, caller, name, wanted, row_is_person=typed.get("row_is_person") == "yes")
-        except CloisterError as error:
-            return manage_page(request, hub, caller, name, problem_of(error))
+        except CloisterError as error:  # what was typed stays
+            return _declaration_page(request, hub, caller, name, typed, problem=problem_of(error))
         said = request_gettext(request)("Queries now read version %(number)s, as it is declared here.", number=number)
         return go(request, f"/datasets/{name}/manage", said)
 
@@ -191,6 +194,7 @@ def _declaration_page(
     typed: Mapping[str, str] | None = None,
     wrong: Mapping[str, CloisterError] | None = None,
     said: str = "",
+    problem: Problem | None = None,
 ) -> Response:
     """The declaration, to be opened again."""
     try:
@@ -211,8 +215,9 @@ def _declaration_page(
         "others": others,
         "refused": refused,
         "errors": dict(refused),
+        "problem": problem,
     }
-    return render(request, "catalogue/redeclare.html", status=422 if refused else 200, **values)
+    return render(request, "catalogue/redeclare.html", status=422 if refused else None, **values)
 
 
 def _columns_of(schema: Mapping[str, str]) -> list[HeaderColumn]:

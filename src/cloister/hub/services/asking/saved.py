@@ -52,6 +52,9 @@ def saved_of(db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> lis
     mine = or_(SavedQuestion.person == caller.id, SavedQuestion.project.in_(sorted(caller.projects)))
     wanted = select(SavedQuestion).where(mine).order_by(SavedQuestion.created.desc(), SavedQuestion.id.desc()).limit(limit)
     last = db.scalar(select(SavedQuestion).where(SavedQuestion.id == after, mine)) if after else None
+    if after and last is None:  # to begin again would lead whoever reads page by page round in a circle
+        why = "what it goes on behind is not there, or not open to you"
+        raise InvalidParameter("The next page is invalid", why=why, instead="the first page")
     if last is not None:
         wanted = wanted.where(older_than(last))
     return list(db.scalars(wanted))

@@ -23,6 +23,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import PooledRows, Wanted, made_of, seen
 from cloister.hub.records.catalogue import DataSet
 from cloister.privacy import Guarantee
+from cloister.session.questions.spend import measure_of
 
 HIDDEN = "…"
 """In the place of a part that somebody may not know of."""
@@ -81,6 +82,12 @@ def make(hub: Hub, caller: Caller, asked: NewPool, budget: Guarantee | None) -> 
     with hub.database.reading() as db:
         parts = [seen(hub, db, caller, name) for name in asked.parts]
     rows = PooledRows(hub, parts, asked.name)
+    known = hub.ledger.populations()
+    names = (*(each.population for each in parts), asked.population)
+    budgets = [hub.ledger.budget(name) for name in names if name is not None and name in known]
+    if len({measure_of(each) == "zcdp" for each in (*budgets, budget) if each is not None}) > 1:
+        why = "a query of it would be charged in ε to one population and in ρ to another, and none is"
+        raise InvalidDeclaration("The budget is invalid", why=why, instead="parts and a whole that all count in ε, or all in ρ")
     sizes = [each.declaration.get("size") for each in parts]
     wanted = Wanted(
         name=asked.name,
