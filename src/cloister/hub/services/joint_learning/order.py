@@ -15,8 +15,8 @@ from cloister.stored import Stored
 ACTION = "joint.run"
 METHODS = {
     "PCA": N_("Principal components: what varies most"),
-    "DCA": N_("Discriminant components: what tells the classes of a label apart"),
-    "LDA": N_("Fisher's discriminants: the same, at most as many as classes less one"),
+    "DCA": N_("Discriminant components (DCA): what tells the classes of a label apart"),
+    "LDA": N_("Fisher's discriminants (LDA): the same, at most as many as classes less one"),
 }
 _MOST = 50
 

@@ -53,6 +53,7 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, exact
         for each in offers(hub, db, caller, ACTION, under=(), anyhow=True)
         if isinstance(each.table, PrivateTable)
         and parties(each.table)
+        and sum(isinstance(each.table.columns.get(name), Integer | Real) for name in each.columns) > 1
         and (not exact or (each.table.source.engine == "joint" and each.which.owner == caller.id))
     ]
     offer, shown = about_offered(hub, opened, typed)
