@@ -62,6 +62,16 @@ def test_a_folder_is_made_once_and_its_key_stays(tmp_path: Path) -> None:
     assert said(run("plans", "--data", str(tmp_path / "north"))) == "no plan waits\n"
 
 
+def test_a_folder_that_is_named_before_the_command_is_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a plan of another site, in ./site, would be approved; and a name may have any letters."""
+    monkeypatch.chdir(tmp_path)
+    for folder, name in (("site", "south"), ("north", "𠮷野")):
+        said(run("init", folder, "--name", name))
+        Path(folder, "people.csv").write_text("age,sex\n39,F\n", encoding="utf-8")
+    told = [json.loads(said(run(*words, "--json")))["name"] for words in (["--data", "north", "show"], ["show"])]
+    assert told == ["𠮷野", "south"]
+
+
 def test_a_key_is_rotated_by_the_old_one(tmp_path: Path) -> None:
     folder, file = folder_of(tmp_path, "a"), tmp_path / "roster.json"
     assert "cloister site rotate" in str(run("rotate", "--finish", "--data", str(folder)).exception)
