@@ -257,7 +257,7 @@ def open_hub(settings: Settings, *, services: bool = True) -> Hub:
 
 def of_a_hub(settings: Settings) -> Settings:
     """The settings of a hub that is there: what looks at a hub makes none in a folder that has another name."""
-    if not settings.database and not settings.path("hub.db").is_file():
+    if not _is_there(settings):
         where = str(settings.data)
         raise InvalidParameter(
             f"The hub {where!r} is invalid", why="there is none in this folder", instead="--data /srv/cloister"
@@ -265,9 +265,13 @@ def of_a_hub(settings: Settings) -> Settings:
     return settings
 
 
+def _is_there(settings: Settings) -> bool:
+    return bool(settings.database) or settings.path("hub.db").is_file()
+
+
 def _unreadable(settings: Settings) -> list[tuple[str, str]]:
     """What is stored and can't be read, and why."""
-    if not settings.database and not settings.path("hub.db").is_file():
+    if not _is_there(settings):
         return []
     from cloister.hub.platform.access.views import unreadable_views_of
     from cloister.hub.services import all_services

@@ -220,12 +220,11 @@ def waiting_for(hub: Hub, db: Session, caller: Caller) -> list[tuple[Project, Da
     wanted = select(Project, DataSet).join(ProjectDataSet, ProjectDataSet.project == Project.id)
     wanted = wanted.join(DataSet, DataSet.id == ProjectDataSet.data_set)
     wanted = wanted.where(DataSet.owner == caller.id, Project.closed.is_(None))
-    asked = [(row[0], row[1]) for row in db.execute(wanted.order_by(ProjectDataSet.asked))]
-    return [
-        (row, each)
-        for row, each in asked
-        if ("asked", each) in data_sets_in(hub, db, row) or each.name in waiting_members(hub, db, row)
-    ]
+    asked, waiting = [(row[0], row[1]) for row in db.execute(wanted.order_by(ProjectDataSet.asked))], set[tuple[str, str]]()
+    for row in {row.id: row for row, _ in asked}.values():
+        names = {each.name for state, each in data_sets_in(hub, db, row) if state == "asked"}
+        waiting |= {(row.id, name) for name in names | waiting_members(hub, db, row).keys()}
+    return [(row, each) for row, each in asked if (row.id, each.name) in waiting]
 
 
 def _standing(hub: Hub, db: Session, row: Project) -> dict[str, list[Grant]]:
