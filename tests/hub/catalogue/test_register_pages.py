@@ -433,3 +433,19 @@ def test_the_api_takes_places_and_reads_no_file_of_the_hub(world: World, ada: Se
     assert "the table has the same numbers" in page
     assert "http" not in drawing[0]
     assert 'class="map"' not in ada.get(f"/releases/{asked.json()['id']}").text
+
+
+def test_a_third_place_stays_when_the_form_has_room_for_two(world: World, ada: Sender) -> None:
+    box = {"kind": "place", "longitude": "lon", "latitude": "lat", "box": ["4.2", "51.9", "4.5", "52.1"], "reason": "the town"}
+    columns = {"home": box, "goal": {**box, "longitude": "to_lon", "latitude": "to_lat"}, "shop": {**box, "nullable": True}}
+    body = {"name": "trips", "title": "Trips", "population": "people", "budget": {"epsilon": "1"}, "upload": ada.arrival(TRIPS)}
+    assert ada.api("POST", "/datasets", json={**body, "columns": columns}).status_code == 201
+    before = world.rows(DataSet)[0].declaration
+    path = "/datasets/trips/declaration"
+    typed = {"p1_within": JOURNEYS["p0_within"], "p1_nullable": "", "p0_reason": "the whole town"}
+    form = {name: text for name, text in {**JOURNEYS, **typed}.items() if name[0] in "cp" and name[1].isdigit()}
+    assert ada.post(path, path, rows_are="units", **form).status_code == 303
+    after = world.rows(DataSet)[0].declaration
+    assert sorted(after["columns"]) == ["at", "goal", "home", "shop"]
+    assert (after["columns"]["shop"], after["reasons"]["shop"]) == (before["columns"]["shop"], "the town")
+    assert after["reasons"]["home"] == "the whole town"

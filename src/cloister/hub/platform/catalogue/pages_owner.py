@@ -66,7 +66,7 @@ def add(routes: Pages) -> None:
     @routes.post("/datasets/{name}/declaration", "dataset.manage", own_check=True)
     def redeclared(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: WideFormDep) -> Response:
         try:
-            _, schema = opened_again(hub, caller, name)
+            row, schema = opened_again(hub, caller, name)
         except CloisterError as error:
             return manage_page(request, hub, caller, name, problem_of(error))
         columns = _columns_of(schema)
@@ -75,7 +75,7 @@ def add(routes: Pages) -> None:
             if form.text("fill"):
                 found = filled(hub, caller, typed, columns, form, request_gettext(request))
                 return _declaration_page(request, hub, caller, name, found.typed, said=found.said)
-            wanted, wrong = declaration_typed(typed, columns)
+            wanted, wrong = declaration_typed(typed, columns, row.declaration)
             if wanted is None:
                 return _declaration_page(request, hub, caller, name, typed, wrong)
             number = redeclare(hub, caller, name, wanted, row_is_person=typed.get("row_is_person") == "yes")

@@ -100,11 +100,16 @@ def wanted_of(
 
 
 def declaration_typed(
-    typed: Mapping[str, str], columns: Sequence[HeaderColumn]
+    typed: Mapping[str, str], columns: Sequence[HeaderColumn], before: Mapping[str, Any]
 ) -> tuple[dict[str, Any] | None, dict[str, CloisterError]]:
-    """The declaration alone, of a form that asks for nothing else; None where something is wrong, and then what is wrong."""
+    """The declaration alone, of a form that asks for nothing else; None where something is wrong, and then what is wrong. Places
+    that were declared `before`, and for which the form has no room, stay.
+    """
     reader = _Reader(typed, columns)
     declaration = reader.declaration("")
+    for name in [name for name, each in before["columns"].items() if each.get("kind") == "place"][MOST_PLACES:]:
+        declaration["columns"].setdefault(name, before["columns"][name])
+        declaration["reasons"].setdefault(name, (before.get("reasons") or {}).get(name, ""))
     return (None if reader.wrong else declaration), reader.wrong
 
 
