@@ -61,7 +61,9 @@ def test_who_joins_after_the_approval_waits_for_the_owner(house: House, owner: V
     assert "The study" in owner.client.get("/").text, "the owner is told"
     assert api(lead, "/projects/study/data-sets/people/confirm").status_code == 403
     assert ask(late, project) == 403
-    assert post(owner, "/projects/study/data/confirm", "/projects/study", data_set="people", person=late.id).status_code == 303
+    for status in (303, 409):  # a page that was loaded before says nothing untrue
+        sent = post(owner, "/projects/study/data/confirm", "/projects/study", data_set="people", person=late.id)
+        assert sent.status_code == status
     assert ask(late, project) == 201
     assert api(owner, "/projects/study", method="GET").json()["waiting"] == {}
     assert api(lead, f"/projects/study/members/{late.id}", method="DELETE").status_code == 200

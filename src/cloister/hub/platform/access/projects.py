@@ -175,6 +175,9 @@ def confirm(
     new: frozenset[str] = frozenset()
     for grant in _standing(hub, db, row).get(found.id, ()):
         new |= confirm_in(hub, db, caller, grant, which, shown)
+    if not new:
+        why = "no new member waits for it, or its approval has ended"
+        raise Conflict("Nobody was confirmed", why=why, instead=f"/projects/{row.name}")
     return new
 
 
