@@ -125,7 +125,7 @@ def test_a_rule_of_a_purpose_is_kept_by_a_stream_that_states_it(play: Play) -> N
         ({"actions": ["stream.open"], "second_factor": True}, {}, "two-step verification"),
         ({"second_factor": True}, {}, "two-step verification"),
         ({"purposes": ["research"]}, {"purpose": "marketing"}, "purpose must be one of: research"),
-        ({}, {"rho": "1e13"}, "at most 1000000000000"),
+        ({}, {"rho": "1e13"}, "at most 1,000,000,000,000"),
     ],
 )
 def test_a_stream_that_a_rule_refuses_is_not_opened_and_charges_nothing(

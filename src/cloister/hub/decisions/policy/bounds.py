@@ -34,14 +34,14 @@ def check_amount(amount: Fraction | Guarantee, title: str = "The amount") -> Non
     >>> check_amount(Fraction(10**9))
     >>> check_amount(Fraction(10**400), "The budget")
     Traceback (most recent call last):
-    cloister.errors.InvalidParameter: The budget is invalid: ε and ρ are at most 1000000000000, and protect no one long before
+    cloister.errors.InvalidParameter: The budget is invalid: ε and ρ are at most 1,000,000,000,000, and protect no one long before
     that.
       Instead: 1
     """
     number = amount if isinstance(amount, Fraction) else amount.rho if isinstance(amount, ZCDP) else amount.epsilon
     if number > LARGEST:
         raise InvalidParameter(
-            f"{title} is invalid", why=f"ε and ρ are at most {LARGEST}, and protect no one long before that", instead="1"
+            f"{title} is invalid", why=f"ε and ρ are at most {LARGEST:,}, and protect no one long before that", instead="1"
         )
 
 
