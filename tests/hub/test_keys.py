@@ -34,6 +34,9 @@ def test_a_file_that_is_no_key_is_refused_without_being_shown(tmp_path: Path) ->
     with pytest.raises(InvalidParameter, match="not base64") as refused:
         master_key(None, tmp_path / "master.key", make=True)
     assert "canary" not in str(refused.value)
+    (tmp_path / "raw.key").write_bytes(bytes(range(224, 256)))
+    with pytest.raises(InvalidParameter, match="not base64"):
+        master_key(None, tmp_path / "raw.key", make=False)
     made = master_key(None, tmp_path / "new.key", make=True)
     assert master_key(None, tmp_path / "new.key", make=False) == made
     assert master_key(base64.b64encode(made).decode() + "\n", tmp_path / "unused", make=False) == made

@@ -127,3 +127,16 @@ def test_a_ledger_that_was_changed_is_not_copied(asked: tuple[House, Visitor], p
         with pytest.raises(cl.CloisterError, match="not what the lines add up to"):
             move(hub, address)
     assert tables(address) == 0
+
+
+def test_a_row_that_cannot_be_read_is_told_before_anything_is_moved(
+    asked: tuple[House, Visitor], postgres_server: postgres.Server
+) -> None:
+    house, _ = asked
+    address = new_schema(postgres_server)
+    with Hub(house.settings, ()) as hub:
+        with sqlite3.connect(house.settings.data / "hub.db") as changed:
+            changed.execute("UPDATE person SET training = '{'")
+        with pytest.raises(MoveRefused, match="a row of person can't be read"):
+            move(hub, address)
+    assert tables(address) == 0

@@ -96,6 +96,8 @@ def test_what_pymongo_spells_in_other_ways(filled: Place) -> None:
     groups = [{"$group": {"_id": "$town", "n": {"$sum": 1}, "pay": {"$avg": "$pay"}}}]
     assert people.aggregate([*groups, {"$match": {"n": {"$gt": 1}}}, {"$sort": {"pay": 1}}])[0]["_id"] == "canary-Basel"
     assert len(people.aggregate([*groups, {"$match": {"_id": "canary-Bern", "n": 1}}])) == 1
+    by_age = people.aggregate([{"$group": {"_id": "$age", "n": {"$sum": 1}}}, {"$match": {"_id": {"$gte": 52}}}])
+    assert [each["_id"] for each in by_age] == ages[1:], "the client has the groups before it"
     with pytest.raises(cl.UnknownColumn):
         people.aggregate([*groups, {"$match": {"age": 1}}])
     with pytest.raises(cl.UnsupportedQuery, match="of its own"):
@@ -104,6 +106,14 @@ def test_what_pymongo_spells_in_other_ways(filled: Place) -> None:
         people.create_index([("town", 1)], unique=True)
     with pytest.raises(cl.InvalidParameter, match="whole number"):
         people.find().limit(-1)
+
+
+def test_groups_come_in_the_order_of_texts(filled: Place) -> None:
+    people, towns = filled.people(), ["New", "New York", "Zug", "aarau", "Ölten", "东京"]
+    people.insert_many([{"_id": 100 + place, "town": town} for place, town in enumerate(reversed(towns))])
+    made: list[Any] = [{"$match": {"_id": {"$in": [*range(100, 106)]}}}, {"$group": {"_id": "$town"}}, {"$sort": {"_id": 1}}]
+    assert [each["_id"] for each in people.aggregate(made)] == towns
+    assert people.aggregate([*made, {"$limit": 1}]) == [{"_id": "New"}]
 
 
 def test_an_update_adds_what_it_does_not_find(filled: Place) -> None:

@@ -46,7 +46,7 @@ def master_key(text: str | None, path: Path, *, make: bool) -> bytes:
     if make and not path.exists():
         make_key_file(path, base64.b64encode(new_key()).decode() + "\n")
     if path.exists():
-        return _decoded(path.read_text(), path.name)
+        return _decoded(path.read_bytes(), path.name)
     raise InvalidParameter(
         "The hub was not opened",
         why=f"its master key {path.name} is missing",
@@ -54,7 +54,7 @@ def master_key(text: str | None, path: Path, *, make: bool) -> bytes:
     )
 
 
-def _decoded(text: str, where: str) -> bytes:
+def _decoded(text: str | bytes, where: str) -> bytes:
     try:
         return base64.b64decode(text.strip(), validate=True)
     except (binascii.Error, ValueError):

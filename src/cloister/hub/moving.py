@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Table, delete, func, insert, inspect, select,
 from sqlalchemy.exc import DBAPIError
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.database import Base, Database, answering, every_model, sqlite_address
+from cloister.hub.database import Base, Damaged, Database, answering, every_model, sqlite_address
 from cloister.hub.hub import Hub
 from cloister.hub.migrations import configuration
 from cloister.ledger.copying import ledger_copied
@@ -125,6 +125,9 @@ def _copied(table: Table, reading: Connection, writing: Connection) -> int:
     key, number = [*table.primary_key.columns], 0
     for page in reading.execution_options(yield_per=_PAGE).execute(select(table)).mappings().partitions():
         rows = [dict(row) for row in page]
+        if any(type(value) is Damaged for row in rows for value in row.values()):
+            why = f"a row of {table.name} can't be read"
+            raise MoveRefused("The hub was not moved", why=why, instead="cloister hub check, which names it")
         writing.execute(insert(table), rows)
         wanted = {_key(row, key): row for row in rows}
         asked = select(table).where(tuple_(*key).in_(list(wanted)))

@@ -255,4 +255,7 @@ def rounded(value: Fraction) -> float:
 
 
 def _rank(value: Any) -> tuple[int, Any]:
-    return (1, value) if is_number(value) else (0 if value is None else 2, "" if value is None else comparable(value).decode())
+    """Missing values, numbers, texts, the rest, as MongoDB has them."""
+    if value is None or is_number(value):
+        return int(value is not None), value or 0
+    return (2, value) if isinstance(value, str) else (3, comparable(value).decode())

@@ -144,7 +144,7 @@ def _texts(given: Any, fields: Mapping[str, Field]) -> tuple[Filter, ...]:
 def declaration(name: Any, fields: Mapping[str, Field]) -> Field:
     """What is declared of a field. The error names the declared ones and not the one asked for, which may be a value."""
     if name == "_id":
-        return _IDENTITY
+        return fields.get(name, _IDENTITY)
     if isinstance(name, str) and "." in name and name.partition(".")[0] in fields:
         raise UnsupportedQuery(
             "A name with a dot is not supported",

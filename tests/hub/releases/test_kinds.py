@@ -157,6 +157,10 @@ def test_what_a_process_of_the_version_before_writes_is_found_at_the_next_openin
         "columns": {"features": [], "target": "", "version": ""},
     }
     papers = {"report": {"models": [{"reached": "5-anonymity"}]}, "report_page": "r", "certificate": {}, "certificate_page": "c"}
+    damaged = {**common, **papers, "id": "t0", "table": "people", "made": "d0", "version": "v0", "digest": "x", "order": {}}
+    with house.hub.database.begin() as db:
+        db.execute(insert(AnonymizedTable).values(**damaged))
+        db.connection().exec_driver_sql("UPDATE anonymized_table SET report = '{\"models\": ['")
     with house.hub.database.begin() as db:
         db.execute(insert(LearntModel).values(**model, cost={"people": "ε = 0.1"}, card="{}", body="{}", algorithm=""))
         table = {

@@ -34,6 +34,9 @@ def rewritten(text: str, how: Reading, piece: int = 3) -> str:
         ("point", "ymd", ["1'234.5", "2026年3月31日", "2026/3/1"], ["1234.5", "2026-03-31", "2026-03-01"]),  # China
         ("", "", ["1,5", "31.3.2026", "NA"], ["1,5", "31.3.2026", "NA"]),
         ("comma", "", ["1.5", "1,2,3", "A1,5"], ["1.5", "1,2,3", "A1,5"]),
+        ("comma", "", [",5", "1,5E+03", "−5,25"], ["0.5", "1.5E+03", "-5.25"]),  # SPSS, Excel, a true minus
+        ("point", "", ["-.5", "1,200.5e-2", "−5"], ["-0.5", "1200.5e-2", "-5"]),
+        ("comma", "", ["e5", "5,", ",e5"], ["e5", "5,", ",e5"]),
     ],
 )
 def test_values_of_six_countries(numbers: str, dates: str, written: list[str], read: list[str]) -> None:

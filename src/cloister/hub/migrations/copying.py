@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, ForeignKey, Row, String, Table, insert, select
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Base, Damaged
 from cloister.hub.records.releases import StoredRelease
 from cloister.printable import json_of
 
@@ -30,6 +30,8 @@ def copy_former(connection: Connection) -> int:
         missing = select(former.c.id).where(former.c.id.not_in(select(stored.c.id)))
         for number in connection.execute(missing).scalars().all():
             row = connection.execute(select(former).where(former.c.id == number)).one()
+            if any(type(value) is Damaged for value in row):  # `cloister hub check` names it; the others are copied
+                continue
             told = {name: getattr(row, name) for name in ("id", "person", "title", "data_sets", "purpose", "policy", "created")}
             connection.execute(insert(stored).values(**told, project="", sql="", **row_of(row)))
             counted += 1

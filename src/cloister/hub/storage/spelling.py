@@ -31,8 +31,11 @@ DATES = ("", "dmy", "mdy", "ymd")
 _MOST_MISSING = 50
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
 _BLANKS = " \u00a0\u2009\u202f'\u2019"
-_COMMA = re.compile(rf"([+-]?)([0-9]{{1,3}}(?:[.{_BLANKS}][0-9]{{3}})+|[0-9]+)(?:,([0-9]+))?")
-_POINT = re.compile(rf"([+-]?)([0-9]{{1,3}}(?:[,{_BLANKS}][0-9]{{3}})+|[0-9]+)(?:\.([0-9]+))?")
+_SIGN, _POWER = "([+−-]?)", "([eE][+-]?[0-9]+)?"
+_COMMA, _POINT = (
+    re.compile(rf"{_SIGN}(?=[{mark}]?[0-9])([0-9]{{1,3}}(?:[{other}{_BLANKS}][0-9]{{3}})+|[0-9]*)(?:[{mark}]([0-9]+))?{_POWER}")
+    for mark, other in (",.", ".,")
+)
 _BETWEEN = r"\s?[./年月-]\s?"
 _LATER = r"日?((?:[ T][0-9]{1,2}:[0-9]{2}[^,;|\t\"]*)?)"
 _TWELVE = re.compile(r"([ T])([0-9]{1,2})(:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)\s?([ap])m", re.IGNORECASE)
@@ -151,7 +154,7 @@ def reader_of(how: Reading) -> Callable[[str], str]:
     """
     missing, spellings = frozenset(map(unquoted, how.missing)), how.spellings
     units = "|".join(map(re.escape, how.units))
-    bare = re.compile(rf"(?:{units})?\s*([+-]?[0-9.,{_BLANKS}]*[0-9])\s*(?:{units})?", re.IGNORECASE) if units else None
+    bare = re.compile(rf"(?:{units})?\s*([+−-]?[0-9.,{_BLANKS}]*[0-9])\s*(?:{units})?", re.IGNORECASE) if units else None
     number = {"comma": _COMMA, "point": _POINT}.get(how.numbers)
     day = _day_reader(how) if how.dates in DATES[1:] else None
 
@@ -171,7 +174,8 @@ def reader_of(how: Reading) -> Callable[[str], str]:
                 return value if read_number(value) is not None else field
         if number is not None and (found := number.fullmatch(value)):
             whole = re.sub("[^0-9]", "", found[2])
-            written = f"{found[1]}{whole}" + (f".{found[3]}" if found[3] else "")
+            sign, part = found[1].replace("−", "-"), f".{found[3]}" if found[3] else ""
+            written = f"{sign}{whole or 0}{part}{found[4] or ''}"
             return "" if is_missing(written) else written
         if day is not None and value[-1:].isalnum() and (read_as := day(value)):
             return read_as
