@@ -181,7 +181,10 @@ def test_a_person_is_forgotten_in_old_copies_too(place: Place) -> None:
     with pytest.raises(WrongKey, match="forgotten"):
         made.reader.sealer.opened(row)  # with the owner's key, from before
     place.roll_back(older)
-    restored = cl.vault.Vault.restore(f"sqlite:///{place.file}", place.keys)
+    url = f"sqlite:///{place.file}"
+    with pytest.raises(Conflict, match="3 records of people whose keys are not in the client's state"):
+        cl.vault.Vault.restore(url, place.keys)
+    restored = cl.vault.Vault.restore(url, place.keys, delete_people=True)
     assert len(restored.collection("patients").find()) == 6
     assert restored.verify()
     restored.close()
@@ -243,6 +246,28 @@ def test_a_lost_state_is_made_again(filled: Place) -> None:
     assert filled.store.verify()
     filled.restart()
     assert filled.people().count_documents({}) == 3
+
+
+def test_a_state_that_is_lost_takes_no_persons_records_with_it_unasked(place: Place, tmp_path: Path) -> None:
+    patients(place).insert_many({"_id": number, "patient": f"p{number}", "note": "n"} for number in range(4))
+    monday, url = tmp_path / "monday.keys", f"sqlite:///{place.file}"
+    place.keys.backup(monday)
+    place.store.close()
+    place.keys.close()
+    state = place.keys_file.with_name(f"{place.keys_file.name}.state")
+    for path in place.keys_file.parent.glob("*.state*"):
+        path.unlink()
+    keys = cl.vault.Keys.load(place.keys_file)
+    with pytest.raises(Conflict, match="4 records of people"):
+        cl.vault.Vault.restore(url, keys)
+    keys.close()
+    for path in place.keys_file.parent.glob("*.state*"):
+        path.unlink()
+    shutil.copy(monday.with_name("monday.keys.state"), state)
+    place.keys = cl.vault.Keys.load(place.keys_file)
+    place.store = cl.vault.Vault.restore(url, place.keys)
+    assert sorted(each["_id"] for each in place.store.collection("patients").find()) == [0, 1, 2, 3]
+    assert place.store.verify()
 
 
 def test_a_copy_from_before_a_rotation_is_restored(filled: Place) -> None:

@@ -271,7 +271,9 @@ def test_what_an_owner_does_with_a_folder(tmp_path: Path, holder: KeyHolder) -> 
     keys.close()
     for path in (tmp_path / "owner").glob("*.state*"):
         path.unlink()
-    assert "1 collections" in said("restore", "--data", data)
+    refused = str(CliRunner().invoke(cli, ["vault", "restore", "--data", data]).exception)
+    assert "whose keys are not in the client's state would be deleted" in refused
+    assert "1 collections" in said("restore", "--delete-people", "--data", data)
     events = [each["event"] for each in json.loads(said("show", "--data", data, "--json"))["log"]]
     assert events == ["rotated", "forgot", "restored"]
     for wrong, why in ((["--listen", "0.0.0.0:1"], "TLS"), (["--listen", "x"], "HOST:PORT")):

@@ -216,7 +216,7 @@ def test_it_is_replaced_again_and_restored_from_the_store_alone(tmp_path: Path) 
     for name in folder.glob("owner.keys.state*"):
         name.unlink()
     keys = Keys.load(folder / "owner.keys")
-    with Vault.restore(store_of(folder), keys) as store:
+    with Vault.restore(store_of(folder), keys, delete_people=True) as store:
         assert store["towns"].find() == TOWNS
     keys.close()
     for wrong in ("before", "names 00", "other " + "0" * 64, "names"):

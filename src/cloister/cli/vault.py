@@ -7,7 +7,7 @@ import functools
 import json
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -228,13 +228,15 @@ def backup(data: Path, copy: Path, expires: str | None) -> None:
 
 @vault.command()
 @_DATA
-def restore(data: Path) -> None:
-    """Make a lost state again from the store, or go on with a store that comes from a backup.
+@click.option("--delete-people", is_flag=True, help="Delete the records of people whose keys are not in the state.")
+def restore(data: Path, delete_people: bool) -> None:
+    """Make a lost state again from the store, or go on with a store that comes from a backup. Keys of people are in the state
+    alone: first put the newest backup's state in its place, as owner.keys.state.
 
     \b
     cloister vault restore --data vault
     """
-    with _opened(data, restore=True) as here:
+    with _opened(data, restore={"delete_people": delete_people}) as here:
         here.log.add("restored", {})
         click.echo(
             f"{len(here.store.collections())} collections are there, under new keys; that they are the newest is not known"
@@ -437,8 +439,8 @@ class _Here:
 
 
 @contextlib.contextmanager
-def _opened(data: Path, *, restore: bool = False) -> Iterator[_Here]:
-    """The vault of a folder, with the collections that are declared there."""
+def _opened(data: Path, *, restore: Mapping[str, bool] | None = None) -> Iterator[_Here]:
+    """The vault of a folder, with the collections that are declared there; restored, if it is said how."""
     from cloister.together.owner import AuditLog
     from cloister.vault import Keys, Vault
 
@@ -447,7 +449,8 @@ def _opened(data: Path, *, restore: bool = False) -> Iterator[_Here]:
     keys = Keys.load(data / "owner.keys")
     try:
         address, name = settings["store"], settings["data_set"]
-        with Vault.restore(address, keys, data_set=name) if restore else Vault(address, keys, data_set=name) as store:
+        made = Vault if restore is None else functools.partial(Vault.restore, **restore)
+        with made(address, keys, data_set=name) as store:
             for each, told in settings["collections"].items():
                 _collection(store, each, told)
             yield _Here(keys=keys, store=store, log=AuditLog(data / "audit-log.jsonl", keys.log_key))

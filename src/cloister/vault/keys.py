@@ -262,11 +262,12 @@ class DataSetKeys:
         return [self._owner._ring.wrap(new_key(), about) for about in (self._about(number), self._about_index(number))]
 
     def is_epoch(self, number: int, wrapped: bytes) -> bool:
-        """Whether this is the wrapped key of an epoch."""
+        """Whether this is the wrapped key of an epoch: then it is used from now on."""
         try:
-            return bool(self._owner.unwrap(wrapped, self._about(number)))
+            self._epochs[number] = Keyring(self._owner.unwrap(wrapped, self._about(number)), domain=DOMAIN)
         except WrongKey:
             return False
+        return True
 
     def is_replaced(self, number: int) -> bool:
         """Whether the key of an epoch is under an owner's key that is being replaced."""

@@ -68,11 +68,14 @@ class Vault:
             raise
 
     @classmethod
-    def restore(cls, store: str, keys: Keys, *, data_set: str = "default", note: Note | None = None) -> Vault:
+    def restore(
+        cls, store: str, keys: Keys, *, data_set: str = "default", note: Note | None = None, delete_people: bool = False
+    ) -> Vault:
         """A vault whose client state is lost, or whose store comes from a backup: the state is made again from the store, and
         all is encrypted and filed again under a new epoch. Each collection must be what this owner wrote at some time; that it
-        is the newest, and that none was left out, cannot be known. Values of people whose keys were only in the lost state can't
-        be read, and are deleted.
+        is the newest, and that none was left out, cannot be known. Records of people whose keys are not in the state can't be
+        read: of who was forgotten, or of all where the state is lost and no backup of it was put in its place. They are deleted
+        with `delete_people`; without it nothing is done where there are such.
 
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
@@ -88,7 +91,7 @@ class Vault:
         made = cls.__new__(cls)
         made._store, made._keys, made._open, made._note = store_at(store), DataSetKeys(keys, data_set), {}, note
         try:
-            made._restore()
+            made._restore(delete_people)
         except BaseException:
             made.close()
             raise
@@ -348,8 +351,8 @@ class Vault:
             if root_of(leaves) != reader.head().root:
                 raise Tampered("The client's state was changed", why="its records do not add up to its root")
 
-    def _restore(self) -> None:
-        state, data_set = self._keys.state, self._keys.id
+    def _restore(self, delete_people: bool) -> None:
+        state, data_set, lost = self._keys.state, self._keys.id, 0
         known: dict[str, Any] = {}
         with self._store.reading():
             wrapped = self._store.epochs(data_set)
@@ -364,15 +367,23 @@ class Vault:
                 assert stored is not None
                 collection = Collection(self._keys, self._store, table, name=stored[0], fields=stored[1], person=stored[2])
                 mark = collection.reader.mark()
-                leaves = {row.handle: Leaf(row.epoch, collection.reader.sealer.mac(row)) for row in self._store.records(table)}
+                sealer, rows = collection.reader.sealer, list(self._store.records(table))
+                leaves = {row.handle: Leaf(row.epoch, sealer.mac(row)) for row in rows}
                 if root_of({handle: leaf.mac for handle, leaf in leaves.items()}) != mark.root:
                     raise Tampered(
                         "The vault was not restored", why="a collection is not as its owner wrote it", instead="another backup"
                     )
                 known[table] = (Head(mark.counter, mark.root), leaves)
+                lost += sum(not sealer.is_readable(row) for row in rows)
         if not known and not wrapped:
             raise InvalidParameter(
                 "The vault was not restored", why="the store has nothing of this owner and data set", instead="Vault(store, keys)"
+            )
+        if lost and not delete_people:
+            raise Conflict(
+                "The vault was not restored",
+                why=f"{lost:,} records of people whose keys are not in the client's state would be deleted",
+                instead="a backup's state beside the keys, or delete_people=True if these people were forgotten",
             )
         state.restoring(data_set, now=True)
         state.start_again(data_set, known, wrapped)

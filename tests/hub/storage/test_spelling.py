@@ -23,6 +23,15 @@ def rewritten(text: str, how: Reading, piece: int = 3) -> str:
     return (found + rewriter.feed(recoder.finish(), recoder.filled) + rewriter.finish()).decode()
 
 
+def test_a_piece_that_ends_within_a_letter_loses_nothing() -> None:
+    content = "name,town\n王小明,北京\nZoë,Köln\n".encode()
+    for first in range(len(content)):
+        for second in range(first, min(first + 7, len(content))):
+            recoder = Recoder()
+            pieces = (content[:first], content[first:second], content[second:])
+            assert b"".join(map(recoder.feed, pieces)) + recoder.finish() == content, (first, second)
+
+
 @pytest.mark.parametrize(
     ("numbers", "dates", "written", "read"),
     [

@@ -84,9 +84,8 @@ class Recoder:
         pending = self._utf8.getstate()[0]
         if tried(lambda: self._utf8.decode(chunk, final), UnicodeDecodeError) is not None:
             whole, begun = pending + chunk, len(self._utf8.getstate()[0])  # a letter that is begun is not handed on yet
-            whole = whole[: len(whole) - begun]
-            self._plain = whole.isascii()
-            return whole
+            self._plain = whole[: len(whole) - begun].isascii()
+            return whole[: len(whole) - begun] if self._plain else whole  # from here on all is handed on as it comes
         whole = pending + chunk
         chinese = is_chinese(whole)
         if not final and (chinese or whole.decode("utf-8", "ignore").isascii()):  # a file that ends within a letter was cut off
