@@ -91,13 +91,13 @@ def _within_depth(read: Callable[[], T]) -> T:
         raise ValueError("it is too deep") from None
 
 
-def delimiter_of(line: str) -> str:
-    """Of a comma, a semicolon, a tab and a bar what the first line of a file holds most often outside quotes.
+def delimiter_of(line: str, marks: str = ",;\t|") -> str:
+    """Of a comma, a semicolon, a tab and a bar, or other marks, what the first line of a file holds most often outside quotes.
 
     >>> delimiter_of('"a,b";c')
     ';'
     """
-    return max(",;\t|", key=re.sub(QUOTED, "", line).count)
+    return max(marks, key=re.sub(QUOTED, "", line).count)
 
 
 def separator_of(path: Path) -> str:

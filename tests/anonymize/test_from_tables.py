@@ -94,7 +94,7 @@ def test_the_event_is_written_before_rows_are_prepared(monkeypatch: pytest.Monke
     "asked", [{"quasi": ["age", "home"]}, {"quasi": ["age"]}, {"quasi": ["age"], "identifying": ["home"]}], ids=str
 )
 def test_a_place_leaves_as_a_text_or_not_at_all(asked: dict[str, Any]) -> None:
-    """A row beyond the box was an untrue error, after the mark, even where the column was dropped; a pair was no column to read."""
+    """A row beyond the box was an untrue error after the mark, even of a dropped column; a pair was no column to read."""
     rows = {"age": [30] * 4, "x": [4.3, 4.4, 9.9, 0], "y": [52.0, 52.0, 52.0, 0]}
     home = cl.Place([4.2, 51.9, 4.5, 52.1], longitude="x", latitude="y")
     people = cl.PrivateTable(rows, columns={"age": cl.Integer(0, 120), "home": home})
