@@ -336,7 +336,7 @@ def _days(x: str, kind: str, spelling: Spelling) -> str:
 
 
 def _clock(x: str, kind: str, spelling: Spelling, other: str) -> str:
-    """Seconds, in UTC, since the day began that a text of the pattern begins with: its places are then known. Of another: that."""
+    """Seconds, in UTC, since the day began with which a text of the pattern begins: its places are known. `other` of no such."""
     t = f"trim({spelling.text(x, kind)})"
 
     def digits(start: int, length: int = 2) -> str:
