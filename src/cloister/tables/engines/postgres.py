@@ -346,10 +346,8 @@ def connect(conninfo: str) -> Any:
             "PostgreSQL is not available", why="psycopg is not installed", instead=install("postgres")
         ) from None
     settings: dict[str, Any] = {"autocommit": True, "client_encoding": "UTF8", "connect_timeout": 10, "prepare_threshold": None}
-    settings |= {
-        "keepalives_idle": 60,
-        "tcp_user_timeout": 30_000,
-    }  # no router forgets a quiet connection, or keeps us waiting
+    # no router forgets a quiet connection, and none keeps us waiting
+    settings |= {"keepalives_idle": 60, "tcp_user_timeout": 30_000}
     connection = tried(lambda: psycopg.connect(conninfo, **settings), psycopg.Error, UnicodeError)
     if connection is None:
         raise EngineError(
