@@ -6,6 +6,7 @@ the library and the hub, and tries each with the same hostile texts within 64 Mi
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import tomllib
@@ -91,13 +92,27 @@ def _within_depth(read: Callable[[], T]) -> T:
         raise ValueError("it is too deep") from None
 
 
-def delimiter_of(line: str) -> str:
-    """Of a comma, a semicolon, a tab and a bar what the first line of a file holds most often outside quotes.
+def delimiter_of(line: str, marks: str = ",;\t|") -> str:
+    """Of a comma, a semicolon, a tab and a bar, or other marks, what the first line of a file holds most often outside quotes.
 
     >>> delimiter_of('"a,b";c')
     ';'
     """
-    return max(",;\t|", key=re.sub(QUOTED, "", line).count)
+    return max(marks, key=re.sub(QUOTED, "", line).count)
+
+
+def is_parquet(path: str | Path) -> bool:
+    """Whether the name of a file says that it is Parquet, in capitals or not: the same at every door.
+
+    >>> is_parquet("u.PARQUET"), is_parquet("u.pq"), is_parquet("u.csv")
+    (True, True, False)
+    """
+    return str(path).lower().endswith((".parquet", ".pq"))
+
+
+def is_gzipped(path: str | Path) -> bool:
+    """Whether the name of a file says that it is compressed by gzip."""
+    return str(path).lower().endswith(".gz")
 
 
 def separator_of(path: Path) -> str:
@@ -109,5 +124,6 @@ def separator_of(path: Path) -> str:
     ...     separator_of(Path(folder) / "people.csv")
     ';'
     """
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
+    opened = gzip.open if is_gzipped(path) else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace") as file:
         return delimiter_of(file.readline(2**16))

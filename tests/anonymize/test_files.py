@@ -197,6 +197,16 @@ def test_rows_leave_in_a_secret_order(tmp_path: Path) -> None:
         anonymize_file(anonymizer("mondrian", keep_index=True), tmp_path / "people.parquet", tmp_path / "kept.csv")
 
 
+@pytest.mark.parametrize("name", ["cloister_row", "Cloister_Row", "file_row_number"])
+def test_no_column_of_the_file_decides_the_secret_order(tmp_path: Path, name: str) -> None:
+    pl.DataFrame({"age": range(40), name: [0] * 40}).write_parquet(tmp_path / "people.parquet")
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(1)])
+    anonymize_file(asked, tmp_path / "people.parquet", tmp_path / "released.parquet")
+    left = pl.read_parquet(tmp_path / "released.parquet")
+    assert left.columns == ["age", name]
+    assert left["age"].to_list() != sorted(left["age"].to_list())
+
+
 def test_the_type_of_a_column_is_that_of_all_its_values(tmp_path: Path) -> None:
     rows = "".join(f"{number % 50}\n" for number in range(60_000))
     (tmp_path / "people.csv").write_text(f"age\n{rows}" + "unknown\n" * 5, encoding="utf-8")

@@ -101,6 +101,21 @@ def test_a_hierarchy_is_read_and_written_as_arx_does(tmp_path: Path) -> None:
         Hierarchy.read_csv(tmp_path / "binary.csv")
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("0,125;0,5–1,5;*\n1;0,5–1,5;*\n", (("0,125", "0,5–1,5", "*"), ("1", "0,5–1,5", "*"))),
+        ("猫；哺乳动物；*\n鹰；鸟；*\n", (("猫", "哺乳动物", "*"), ("鹰", "鸟", "*"))),
+        ("猫，哺乳动物\n鹰，鸟\n", (("猫", "哺乳动物"), ("鹰", "鸟"))),
+        ('"a\u2028b";x\n"c\x85d";"y\nz"\n', (("a\u2028b", "x"), ("c\x85d", "y\nz"))),
+        ("a;x\r\nb;y", (("a", "x"), ("b", "y"))),
+    ],
+)
+def test_the_mark_is_one_that_parts_every_line_alike(tmp_path: Path, text: str, lines: Any) -> None:
+    (tmp_path / "levels.csv").write_text(text, encoding="utf-8", newline="")
+    assert Hierarchy.read_csv(tmp_path / "levels.csv").lines == lines
+
+
 def test_leaves_are_counted_over_the_whole_hierarchy() -> None:
     ladder = Hierarchy.of({"cat": ["mammal", "*"], "dog": ["mammal", "*"], "owl": ["bird", "*"]}).ladder(column_of(["cat"]))
     assert ladder.total == 3

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import math
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -215,6 +217,27 @@ def test_whole_numbers_of_two_types_are_compared_to_the_last_digit(kind: type[pl
     everybody = pl.DataFrame({"id": pl.Series([first + n for n in range(4)], dtype=kind)})
     found = risk(table, quasi=["id"], population=everybody)
     assert (found.journalist, found.marketer) == (1.0, 1.0)
+
+
+MIDNIGHT = datetime.datetime(2020, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ([True, False], [1, 1, 0, 0]),
+        ([1.0, 0.0], [True, True, False, False]),
+        ([MIDNIGHT.date()], [MIDNIGHT, MIDNIGHT, MIDNIGHT.replace(hour=1)]),
+        ([MIDNIGHT.replace(tzinfo=datetime.UTC)], [MIDNIGHT, MIDNIGHT, None]),
+        (pl.Series([MIDNIGHT]).cast(pl.Datetime("ns")), [MIDNIGHT, MIDNIGHT]),
+        ([True], ["true", "true", "1"]),
+        ([MIDNIGHT.date()], ["2020-01-01", "2020-01-01"]),
+    ],
+    ids=str,
+)
+def test_one_value_of_two_types_is_one(ours: Any, theirs: Any) -> None:
+    """Truth values and 0 or 1, days and times, were compared as texts, and nobody looked like anybody."""
+    assert risk(pl.DataFrame({"q": ours}), quasi=["q"], population=pl.DataFrame({"q": theirs})).journalist == 0.5
 
 
 def test_a_whole_number_and_its_double_are_one() -> None:

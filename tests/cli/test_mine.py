@@ -104,6 +104,28 @@ def test_top_charges_a_ledger(long: Path, tmp_path: Path) -> None:
     refused(*words)
 
 
+@pytest.mark.parametrize("name", ["sold.txt", "sold.BASKET", "wide.csv", "wide.PQ", "long.csv"])
+def test_top_reads_every_shape_that_the_others_read(name: str, tmp_path: Path) -> None:
+    """The first person's basket was read as a line of names, and stood in the error."""
+    import polars
+
+    items = ["beer", "crisps", "jam", "tea"]
+    universe, source = tmp_path / "items.txt", tmp_path / name
+    universe.write_text("\n".join(items))
+    wide = polars.DataFrame({item: [int(item in basket) for basket in SOLD * 100] for item in items})
+    if name.startswith("wide"):
+        wide.write_csv(source) if name.endswith("csv") else wide.write_parquet(source)
+    elif name.startswith("long"):
+        lines = [f"{number},{item}" for number, basket in enumerate(SOLD * 100) for item in basket]
+        source.write_text("\n".join(["basket,item", *lines]))
+    else:
+        source.write_text("\n".join(",".join(basket) for basket in SOLD * 100))
+    told = run("top", source, "--items", universe, "--max-items", 3, "--count", 1, "--epsilon", 100, "--json").output
+    [found] = json.loads(told)["itemsets"]
+    assert found["items"] == ["beer"]
+    assert abs(found["count"] - 900) < 20
+
+
 @pytest.mark.parametrize(
     "words",
     [

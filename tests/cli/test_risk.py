@@ -30,6 +30,19 @@ def cloister(*arguments: str, at: Path, code: int = 0, refused: bool = False) ->
     return said.output
 
 
+@pytest.mark.parametrize("name", ["people.PARQUET", "people.pq", "people.CSV.GZ"])
+def test_the_ending_of_a_name_is_read_in_capitals_too(folder: Path, name: str) -> None:
+    import gzip
+
+    import polars
+
+    if name.endswith("GZ"):
+        (folder / name).write_bytes(gzip.compress((folder / "people.csv").read_bytes()))
+    else:
+        polars.read_csv(folder / "people.csv").write_parquet(folder / name)
+    assert json.loads(cloister(name, "--quasi", "age,sex", "--json", at=folder))["k"] == 2
+
+
 def test_it_answers_the_question(folder: Path) -> None:
     said = cloister("people.csv", "--quasi", "age, sex", "--sensitive", "ill", at=folder)
     assert "Everyone looks like at least 1 other in age and sex" in said

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import cloister as cl
 from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
 from cloister.tables import (
     Aggregate,
@@ -71,6 +72,52 @@ def test_what_a_dead_process_left_is_swept_and_the_living_are_not(postgres_serve
         assert "mine" in names
         assert int(living.aggregate(Aggregation(living)).values["rows"][0]) == 75
         database.execute("DROP TABLE cloister_prepared.mine")
+
+
+def end_keeper(connection: Any) -> None:
+    """What a crash of the server does: the connection that made the table ends, and the table, which is not logged, is empty."""
+    [(name,)] = ours(connection)
+    connection.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'")
+    connection.execute(f"TRUNCATE cloister_prepared.{name}")
+
+
+def test_rows_that_a_crash_emptied_are_no_answer(postgres_server: str, database: Any) -> None:
+    with prepare(table(postgres_server)) as prepared:
+        assert prepared.stands()
+        end_keeper(database)
+        assert not prepared.stands()
+        with pytest.raises(EngineError):
+            prepared.aggregate(Aggregation(prepared))
+        with pytest.raises(EngineError):
+            prepared.rows(["x"])
+        prepared.materialised = False  # nothing to drop by a connection that has ended
+    database.execute("DROP SCHEMA cloister_prepared CASCADE")
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_session_prepares_again_what_the_server_lost(postgres_server: str, database: Any, swept: bool) -> None:
+    tables = {"t": table(postgres_server)}
+    with cl.Session(tables, budget=cl.PureDP(10**6)) as session:
+        assert abs(session.sql("SELECT COUNT(*) AS n FROM t", spend=cl.PureDP(1000)).rows[0]["n"] - 75) < 2
+        end_keeper(database)
+        if swept:
+            prepare(table(postgres_server)).close()
+            assert ours(database) == []
+        where = "SELECT COUNT(*) AS n FROM t WHERE x >= 0"
+        assert abs(session.sql(where, spend=cl.PureDP(1000)).rows[0]["n"] - 75) < 2
+        assert len(ours(database)) == 1
+    assert ours(database) == []
+
+
+def test_a_connection_that_was_stopped_serves_no_other_question(postgres_server: str, database: Any) -> None:
+    """The server may hear of it only when the next question has begun on that connection."""
+    with prepare(table(postgres_server)) as prepared:
+        with prepared._connection() as connection:  # type: ignore[attr-defined]
+            prepared.cancel()
+        assert connection.closed
+        with prepared._connection() as other:  # type: ignore[attr-defined]
+            assert other is not connection
+        assert not other.closed
 
 
 def test_a_database_that_we_may_only_read_gives_the_same_answers(postgres_server: str, database: Any) -> None:

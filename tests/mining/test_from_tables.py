@@ -54,6 +54,16 @@ def test_rows_without_an_item_or_a_basket_and_undeclared_items_are_none() -> Non
     assert {item for basket in found.data for item in basket} <= set(ITEMS)
 
 
+def test_a_rule_of_an_item_that_nobody_holds_is_hidden_already() -> None:
+    """It was refused, after the mark, with what no basket holds."""
+    lists = [[item for item in basket if item != "tea"] for basket in LISTS]
+    with session_of(lists) as session:
+        found = publish_baskets(session, "sold", ["beer → crisps", "tea → beer"], **THRESHOLDS)
+    assert [rule.there_before for rule in found.rules] == [True, False]
+    assert (found.effects.sensitive, found.effects.failed) == (1, 0)
+    assert len(found.data) == len(lists)
+
+
 def test_the_ledger_knows_before_anything_leaves() -> None:
     with session_of(LISTS) as session:
         publish_baskets(session, "sold", ["beer → crisps"], **THRESHOLDS)

@@ -206,6 +206,11 @@ def test_the_comparison_has_every_method_and_a_picture() -> None:
         found["3.c"]
 
 
+def test_the_exact_method_needs_no_other_that_hides() -> None:
+    found = compare([["a", "b"]] * 6, ["a -> b"], min_support="0.5", min_confidence="0.6", methods=["1.a", "exact"])
+    assert [each.effects.hiding_failure for each in found] == [1, 0]
+
+
 def test_a_rule_that_is_not_found_is_hidden_already() -> None:
     result = hide_rules(SMALL, [("tea", "beer")], min_support="0.2", min_confidence="0.6")
     assert sorted(map(sorted, result.baskets.lists())) == sorted(map(sorted, Baskets.of(SMALL).lists()))

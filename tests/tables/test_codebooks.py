@@ -69,6 +69,34 @@ def test_lines_and_what_is_pasted_from_a_sheet() -> None:
         }
 
 
+def test_chinese_marks_divide_and_span_as_others_do() -> None:
+    lines = ["性别，分类，1=男；2＝女", "婚姻，分类，未婚、已婚、离异", "年龄，整数（岁），0～120", "身高，数值，0.5 至 2.5"]
+    found = read_codebook("\n".join(["变量，类型，取值", *lines, "级，分类，甲：好｜乙：差"]))
+    assert said(found, "kind", "low", "high", "values") == {
+        "性别": ["category", "", "", ("1", "2")],
+        "婚姻": ["category", "", "", ("未婚", "已婚", "离异")],
+        "年龄": ["integer", "0", "120", ()],
+        "身高": ["real", "0.5", "2.5", ()],
+        "级": ["category", "", "", ("甲", "乙")],
+    }
+
+
+def test_a_number_whose_range_cannot_be_read_stays_a_number_without_bounds() -> None:
+    """It was a category of one value, of which every row is NULL."""
+    lines = ["a;integer;0~120", "b;integer;0-120 years", "c;date;since 1900", "d;integer;1=yes, 2=no", "e;category;1-5"]
+    found = read_codebook("\n".join(["name;type;values", *lines]))
+    assert said(found, "kind", "high", "values") == {
+        "a": ["integer", "120", ()],
+        "b": ["integer", "", ()],
+        "c": ["date", "", ()],
+        "d": ["category", "", ("1", "2")],
+        "e": ["category", "", ()],
+    }
+    for name in "be":
+        with pytest.raises(CloisterError):
+            found.columns[name].domain(name)
+
+
 def test_a_table_schema_and_a_data_package() -> None:
     package = {"resources": [{"name": "towns", "schema": {"fields": []}}, {"name": "people", "schema": SCHEMA}]}
     for text in (json.dumps(SCHEMA), json.dumps(package)):

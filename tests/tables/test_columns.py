@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.tables import Boolean, Category, Date, Domain, Integer, Real, Text
+from cloister.tables.sourcing.reading import read_days
 
 EVERY = [
     Integer(17, 90),
@@ -82,6 +83,20 @@ def test_codes_are_within_their_bounds_and_decode(domain: Domain) -> None:
     assert json.loads(json.dumps(domain.describe())) == domain.describe()
     assert eval(repr(domain)) == domain
     assert hash(domain) == hash(eval(repr(domain)))
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2026-02-03T01:30+02:00", "2026-02-02"),
+        (" 2026-02-03 22:30:59.5-0200", "2026-02-03"),
+        ("2026-02-03 22:30:59.5-02", "2026-02-04"),
+        ("2026-02-03T01:30Z", "2026-02-03"),
+        ("0001-01-01T00:00+14:00", "0001-01-01"),
+    ],
+)
+def test_a_text_with_a_zone_is_of_its_day_in_utc_as_the_time_is(text: str, day: str) -> None:
+    assert read_days(text) == (datetime.date.fromisoformat(day) - datetime.date(1970, 1, 1)).days
 
 
 @pytest.mark.parametrize("domain", [Integer(17, 90), Category([3, 1, 2]), Date("2020-02-27", "2020-03-01"), Boolean()], ids=repr)

@@ -146,6 +146,13 @@ def test_a_malformed_line_is_dropped_and_counted(tmp_path: Path, last: bytes, en
     assert malformed(path) == 1
 
 
+def test_a_name_in_capitals_says_what_it_says_in_small_letters(tmp_path: Path) -> None:
+    path = tmp_path / "P.CSV.GZ"
+    path.write_bytes(gzip.compress(b"n\n3\n4\n"))
+    with prepare(PrivateTable(path, columns={"n": Integer(0, 9)})) as prepared:
+        assert sorted(prepared.rows(["n"])["n"].tolist()) == [3, 4]
+
+
 def test_quotes_are_undone(tmp_path: Path) -> None:
     found = read(b'\xef\xbb\xbf"a ""b""",c\r\n"x, y","say ""hi"""\r\n5" pipe,"plain"\r\n"",\r\n')
     assert found == {("x, y", 'say "hi"'): 1, ('5" pipe', "plain"): 1, (None, None): 1}

@@ -295,12 +295,15 @@ class _Published:
 
 def _in_secret_order(duck: Any, joined: Path, random: Random) -> str:
     """The rows of a Parquet file in an order that a key decides, which nobody has afterwards."""
-    number = "cloister_row"
+    source, number = f"read_parquet({literal(str(joined))})", "cloister_row"
+    names = columns_of(duck, source, joined)
+    while number in {name.lower() for name in names}:  # the file's own column would decide the order
+        number += "_"
     key = random.bytes(32).hex()
     # 64 bits of a keyed hash: two rows of 10⁹ share them with a chance of 3 %, and then stand side by side
     place = f"('0x' || left(sha256({literal(key)} || CAST({number} AS VARCHAR)), 16))::UBIGINT"
-    columns = ", ".join(f"r.{quoted(name)}" for name in columns_of(duck, f"read_parquet({literal(str(joined))})", joined))
-    numbered = f"SELECT *, file_row_number AS {number} FROM read_parquet({literal(str(joined))}, file_row_number = true)"
+    columns = ", ".join(f"r.{quoted(name)}" for name in names)
+    numbered = f"SELECT *, row_number() OVER () AS {number} FROM {source}"
     return f"SELECT {columns} FROM ({numbered}) AS r ORDER BY {place}"
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cloister.anonymize.held import check_held, in_own_words, without_nan
 from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
 from cloister.installed import install
-from cloister.parsers import separator_of
+from cloister.parsers import is_parquet, separator_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -236,7 +236,7 @@ def _from_path(path: Path) -> Any:
     with in_own_words(
         f"{path.name!r} is invalid", "it could not be read as a table", "a CSV file in UTF-8 with a line of names, or Parquet"
     ):
-        if path.suffix == ".parquet":
+        if is_parquet(path):
             return pl.read_parquet(path)
         by = separator_of(path)
         named = _named_in_a_line(path, by)

@@ -2,7 +2,8 @@
 
 An anonymised table is not differentially private, so from the first one on the population's spending reads "unbounded" on every
 page (promise 1). The event is in the ledger before a row is read, and stands whatever happens then (promise 2). Rows come as the
-declaration has them: clamped to its bounds, what it does not list missing; in an order that says nothing of the order they had.
+declaration has them: clamped to its bounds, what it does not list missing, a place as the text of its two numbers; in an order
+that says nothing of the order they had.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cloister.anonymize.report import Report
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Domain, PrivateTable, Text
+from cloister.tables import Domain, Place, PrivateTable, Text
 
 if TYPE_CHECKING:
     from cloister.ledger import Ledger
@@ -105,4 +106,6 @@ def _decoded(name: str, domain: Domain, codes: Any) -> Any:
         return pl.Series(name, codes.tolist(), dtype=pl.String)
     distinct, places = np.unique(codes, return_inverse=True)
     values = [None if code == domain.null_code else domain.decode(code) for code in distinct.tolist()]
+    if isinstance(domain, Place):  # a list of pairs and "outside" is no column, and a list within a file is read by few
+        values = [f"{each[0]:.6f} {each[1]:.6f}" if isinstance(each, tuple) else each for each in values]
     return pl.Series(name, values).gather(places.astype(np.uint32))

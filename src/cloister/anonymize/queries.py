@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.parsers import is_parquet
 
 _GLANCE = 0.25
 """Seconds between two looks at how far a question is."""
@@ -51,7 +52,7 @@ def table_function(duck: Any, source: str | Path) -> str:
         raise InvalidParameter(
             f"{Path(text).name!r} is invalid", why="there is no such file", instead="the path of a CSV or Parquet file"
         )
-    if text.endswith(".parquet"):
+    if is_parquet(text):
         if there:
             _refuse_alike(source, _names_in(source))
         return f"read_parquet({literal(text)})"

@@ -13,13 +13,14 @@ from cloister.cli import spreadsheets
 from cloister.cli.opened import open_ledger, waiting
 from cloister.cli.written import CHART, WRITTEN
 from cloister.errors import InvalidParameter
-from cloister.parsers import separator_of
+from cloister.parsers import is_parquet, separator_of
 
 if TYPE_CHECKING:
     from cloister.mining.reading import Read
 
 _OWN_EYES = "NOT PRIVATE: exact counts, for the owner's own eyes"
 _SUPPORT = "The least share of the baskets, for example 0.01."
+_LINES = (".txt", ".basket")
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -182,8 +183,8 @@ def hide(**given: Any) -> None:
 @click.option("--max-size", type=click.IntRange(1), default=2, show_default=True, help="The most items of a set.")
 @click.option("--epsilon", default="1", show_default=True, help="The ε to spend.")
 @click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
-@click.option("--basket", default="basket", show_default=True, help="The basket's column.")
-@click.option("--item", default="item", show_default=True, help="The item's column.")
+@click.option("--basket", help="The basket's column.")
+@click.option("--item", help="The item's column.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def top(
     data: Path,
@@ -193,8 +194,8 @@ def top(
     max_size: int,
     epsilon: str,
     ledger: str | None,
-    basket: str,
-    item: str,
+    basket: str | None,
+    item: str | None,
     as_json: bool,
 ) -> None:
     """Print the most frequent itemsets under differential privacy: these may be published. A basket is one person's.
@@ -207,7 +208,9 @@ def top(
     from cloister.session import Door
     from cloister.tables import Category, PrivateTable, Text
 
-    listed, source = _declared(data, universe)
+    named = basket is not None or item is not None
+    basket, item = basket or "basket", item or "item"
+    listed, source = _declared(data, universe, basket, item, named=named)
     promise = PureDP(epsilon)
     table = PrivateTable(source, {basket: Text(), item: Category(listed)}, unit=basket, max_rows=max_items)
     name = "".join(each if each.isalnum() else "_" for each in data.stem) or "baskets"
@@ -239,7 +242,7 @@ def _read(path: Path, basket: str | None, item: str | None) -> Read:
         return read_with_shape(shop())
     if not path.is_file():
         raise _unreadable(path)
-    if path.suffix == ".parquet":
+    if is_parquet(path):
         import duckdb
 
         from cloister.tables.engines.connection import connected
@@ -252,7 +255,7 @@ def _read(path: Path, basket: str | None, item: str | None) -> Read:
         return read_with_shape({name: values.tolist() for name, values in table.items()}, basket=basket, item=item)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            if path.suffix in (".txt", ".basket"):
+            if path.suffix.lower() in _LINES:
                 lists = [[part.strip() for part in line if part.strip()] for line in csv.reader(file)]
                 return read_with_shape(lists)
             lines = csv.reader(file, strict=True, delimiter=separator_of(path))
@@ -261,21 +264,29 @@ def _read(path: Path, basket: str | None, item: str | None) -> Read:
         raise _unreadable(path) from None
 
 
-def _declared(data: Path, universe: Path | None) -> tuple[list[str], Any]:
-    """The items that count, and where the rows are."""
-    if universe is None and _is_sample(data):
-        from cloister.mining.examples import WORDS, shop
+def _declared(data: Path, universe: Path | None, basket: str, item: str, *, named: bool) -> tuple[list[str], Any]:
+    """The items that count, and where the rows are: a table with a row for each item stays a file, anything else is read."""
+    from cloister.tables.sourcing.source_factory import recognise
 
-        pairs = [(str(number), item) for number, held in enumerate(shop()) for item in held]
-        return list(WORDS), {"basket": [owner for owner, _ in pairs], "item": [item for _, item in pairs]}
-    if universe is None:
+    sample = _is_sample(data)
+    if universe is not None:
+        try:
+            listed = [line.strip() for line in universe.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+        except (OSError, UnicodeDecodeError):
+            raise _unreadable(universe) from None
+    elif sample:
+        from cloister.mining.examples import WORDS
+
+        listed = list(WORDS)
+    else:
         raise InvalidParameter("Nothing was counted", why="the items that count are not declared", instead="--items items.txt")
-    if not data.is_file():
+    if not sample and not data.is_file():
         raise _unreadable(data)
-    try:
-        return [line.strip() for line in universe.read_text(encoding="utf-8-sig").splitlines() if line.strip()], str(data)
-    except (OSError, UnicodeDecodeError):
-        raise _unreadable(universe) from None
+    if not sample and data.suffix.lower() not in _LINES and (named or {basket, item} <= recognise(str(data)).schema.keys()):
+        return listed, str(data)
+    held = _read(data, None, None).baskets
+    rows = {basket: [str(each) for each in held.basket.tolist()], item: [held.items[place] for place in held.item.tolist()]}
+    return listed, rows
 
 
 def _is_sample(path: Path) -> bool:

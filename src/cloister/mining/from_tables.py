@@ -14,12 +14,13 @@ from cloister.errors import InvalidParameter
 from cloister.mining.baskets import Baskets
 from cloister.mining.hiding import Method, Sanitised, check_method, hide_rules
 from cloister.mining.long_tables import check_columns, known, numbered
+from cloister.mining.reading import Read
 from cloister.mining.sensitive import sensitive_rules
 from cloister.mining.thresholds import Thresholds
 from cloister.noise import Random
 from cloister.privacy import Exact, exact_positive
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Category, Domain, Text
+from cloister.tables import Category, Text
 
 if TYPE_CHECKING:
     from cloister.session import Door
@@ -70,7 +71,7 @@ def publish_baskets(
     def changed() -> Sanitised:
         held = _baskets(access.prepare(), item, basket, random or Random())
         return hide_rules(
-            held.lists(),
+            Read(baskets=held, shape="lists"),
             rules,
             min_support=min_support,
             min_confidence=min_confidence,
@@ -87,16 +88,17 @@ def publish_baskets(
 
 
 def _baskets(prepared: Prepared, item: str, basket: str, random: Random) -> Baskets:
-    """Who holds what, the baskets in an order of chance; a row without an item or without a basket is none."""
+    """Who holds what, the baskets in an order of chance; a row without an item or without a basket is none. Of declared items
+    each is known, whether anybody holds it or not."""
     columns = prepared.declaration.columns
     rows = prepared.rows([basket, item])
     said = known(columns[item], rows[item]) & known(columns[basket], rows[basket])
     codes, places = numbered(columns[item], rows[item][said])
     owners, numbers = numbered(columns[basket], rows[basket][said])
     order = random.permutation(len(owners))
-    return Baskets.from_pairs(_values(columns[item], codes), len(owners), places, order[numbers])
-
-
-def _values(domain: Domain, codes: Any) -> list[Any]:
-    found: list[Any] = codes.tolist()
-    return found if isinstance(domain, Text) else [domain.decode(code) for code in found]
+    domain, items = columns[item], codes.tolist()
+    if isinstance(domain, Category):
+        items, places = domain.options, codes[places]
+    elif not isinstance(domain, Text):
+        items = [domain.decode(code) for code in items]
+    return Baskets.from_pairs(items, len(owners), places, order[numbers])

@@ -233,6 +233,24 @@ def test_rows_come_as_parquet_too(house: House, owner: Visitor) -> None:
     assert get(house, owner, f"/anonymised/{number}/download?form=exe").status_code == 422
 
 
+@pytest.mark.parametrize("part", ["quasi", "kept"])
+def test_a_data_set_with_places_is_tried_released_and_downloaded(house: House, owner: Visitor, part: str) -> None:
+    rows = {"age": [30, 31] * 20, "x": [4.3, 4.4, 4.3, 9.9] * 10, "y": [52.0] * 40}
+    home = {"kind": "place", "box": ["4.2", "51.9", "4.5", "52.1"], "longitude": "x", "latitude": "y"}
+    declaration = {"columns": {"age": {"kind": "integer", "low": 0, "high": 120}, "home": home}}
+    house.sample_data_set("homes", owner=owner, rows=rows, declaration=declaration)
+    parts = {"age": "quasi", "home": part}
+    told = run(house, owner, "/anonymised/trials", {**ORDER, "table": "homes", "parts": parts})
+    assert told["state"] == "done", told["problem"]
+    told = run(house, owner, "/anonymised", {**RELEASE, "table": "homes", "parts": parts, "name": "homes_public"})
+    assert told["state"] == "done", told["problem"]
+    number = told["result"]["href"].rpartition("/")[2]
+    read = get(house, owner, f"/anonymised/{number}/download").text
+    assert "outside" in read
+    assert "4.300000 52.000000" in read
+    assert get(house, owner, f"/anonymised/{number}").json()["certificate"]["risk"]["digest"]
+
+
 def key_of(page: str) -> str:
     found = re.search(r'name="key" value="([^"]+)"', page)
     assert found is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,14 +119,16 @@ def read_lines(path: Path, delimiter: str | None = None) -> list[list[str]]:
 
 
 def lines_of(text: str, delimiter: str | None = None) -> list[list[str]]:
-    """The same from the text of such a file.
+    """The same from the text of such a file. Its mark is one that parts every line into as many cells.
 
-    >>> lines_of("cat;mammal\\nowl;bird")
-    [['cat', 'mammal'], ['owl', 'bird']]
+    >>> lines_of("cat;mammal\\nowl;bird"), lines_of("0,5;0,25–1,5\\n1;0,25–1,5")
+    ([['cat', 'mammal'], ['owl', 'bird']], [['0,5', '0,25–1,5'], ['1', '0,25–1,5']])
     """
-    lines = text.splitlines()
-    if delimiter is None:
-        first = lines[0] if lines else ""
-        delimiter = max(";,\t", key=first.count)
-    rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+
+    def parted(mark: str) -> list[list[str]]:
+        return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark) if row]
+
+    first, marks = text.partition("\n")[0], ";,\t；，"
+    even = (mark for mark in marks if mark in first and len({len(row) for row in parted(mark)}) == 1)
+    rows = parted(delimiter or next(even, None) or max(marks, key=first.count))
     return rows[1:] if rows and rows[0][0].strip().lower() == "level_0" else rows

@@ -46,7 +46,7 @@ def _without_nan(series: Any) -> Any:
 
 
 def _whole_as_text(series: Any) -> Any:
-    """Numbers as texts, whole ones to the last digit whatever their type: doubles would make one person of neighbours."""
+    """Numbers and truth values as texts, whole ones to the last digit: doubles would make one person of neighbours."""
     if series.dtype.is_integer():
         return series.cast(need_polars().String)
     number = series.cast(need_polars().Float64)
@@ -62,13 +62,13 @@ def match(table: Frame, population: Frame, quasi: Sequence[str]) -> Matched:
     columns, widths = [], []
     for name in quasi:
         ours, theirs = (_without_nan(frame.data[name]) for frame in (table, population))
+        kinds = ours.dtype, theirs.dtype
         if ours.dtype != theirs.dtype:
-            if ours.dtype.is_numeric() and theirs.dtype.is_numeric() and (ours.dtype.is_integer() or theirs.dtype.is_integer()):
+            if all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
                 ours, theirs = _whole_as_text(ours), _whole_as_text(theirs)
-            elif ours.dtype.is_numeric() and theirs.dtype.is_numeric():
-                ours, theirs = ours.cast(pl.Float64), theirs.cast(pl.Float64)
-            else:
-                ours, theirs = ours.cast(pl.String), theirs.cast(pl.String)
+            else:  # a day is the first moment of it
+                common = pl.Datetime("us", "UTC") if all(kind in (pl.Date, pl.Datetime) for kind in kinds) else pl.String
+                ours, theirs = ours.cast(common), theirs.cast(common)
         ranks = pl.concat([ours.rename("value"), theirs.rename("value")]).rank("dense").cast(pl.Int64)
         codes = ranks.fill_null(0).to_numpy()
         columns.append(codes)

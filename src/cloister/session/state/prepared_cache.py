@@ -80,8 +80,12 @@ class PreparedCache:
         return None if slot is None else slot.made
 
     def rows(self, entry: Entry) -> Prepared:
-        """The prepared rows of a table."""
-        mine = _IN_HAND.get().get(self)
+        """The prepared rows of a table; made again where what held them lost them."""
+        mine, made = _IN_HAND.get().get(self), self.known(entry)
+        if made is not None and not made.stands():
+            with self._lock:
+                lost = self._forget([id(entry)]) if self.known(entry) is made else []
+            close_all(lost)
         with self._lock:
             slot = self._rows.get(id(entry)) or self._rows.setdefault(id(entry), _Once([entry]))
             self._rows.move_to_end(id(entry))

@@ -92,9 +92,8 @@ _KINDS = {
 _NO_COLUMN = ("descriptive", "checkbox")
 """A text between questions, and a question of which each choice is a column with a name of its own."""
 _WORDS = {word: kind for kind, text in _KINDS.items() for word in re.split(r"[ ,]", text)}
-_RANGE = re.compile(
-    r"\s*([+-]?[0-9][0-9.]*|[0-9]{4}-[0-9]{2}-[0-9]{2})\s*(?:\.\.+|–|—|-|to|bis|:|…)\s*([+-]?[0-9][0-9.]*|[0-9]{4}-[0-9]{2}-[0-9]{2})\s*"
-)
+_END = r"([+-]?[0-9][0-9.]*|[0-9]{4}-[0-9]{2}-[0-9]{2})"
+_RANGE = re.compile(rf"\s*{_END}\s*(?:\.\.+|–|—+|-|－|~|～|to|bis|至|到|:|：|…+)\s*{_END}\s*")
 _YES = ("yes", "true", "1", "y", "x", "ja", "是")
 _EXAMPLE = "name,kind,from,to,values,reason"
 
@@ -172,22 +171,20 @@ def kind_of(word: str) -> str:
     >>> kind_of("VARCHAR(20)"), kind_of("Numeric"), kind_of("free text"), kind_of("geometry")
     ('text', 'real', 'text', '')
     """
-    first = re.split(r"[\s(]", word.strip().lower())
+    first = re.split(r"[\s(（]", word.strip().lower())
     return _WORDS.get(word.strip().lower()) or _WORDS.get(first[0], "")
 
 
 def categories(text: str) -> tuple[str, ...]:
-    """Categories as codebooks list them: by lines, semicolons or bars, else by commas; without the labels of codes.
+    """Categories as codebooks list them: by lines, semicolons or bars, else by commas, of either width; without the labels of
+    codes.
 
-    >>> categories("1 = male; 2 = female"), categories("A|B|AB|0"), categories("F, M")
-    (('1', '2'), ('A', 'B', 'AB', '0'), ('F', 'M'))
+    >>> categories("1 = male; 2 = female"), categories("A|B|AB|0"), categories("F, M"), categories("1＝男；2：女")
+    (('1', '2'), ('A', 'B', 'AB', '0'), ('F', 'M'), ('1', '2'))
     """
-    parts: list[str] = [text]
-    for mark in ("\n", "\t", ";", "|", ","):
-        if mark in text:
-            parts = text.split(mark)
-            break
-    codes = [re.sub(r"^(\S[^=:]{0,200}?)\s{0,20}[=:]\s{0,20}\S.*$", r"\1", each.strip()) for each in parts]
+    marks = next((each for each in ("\n", "\t", ";；", "|｜", ",，", "、") if re.search(f"[{each}]", text)), "\n")
+    parts = re.split(f"[{marks}]", text)
+    codes = [re.sub(r"^(\S[^=:＝：]{0,200}?)\s{0,20}[=:＝：]\s{0,20}\S.*$", r"\1", each.strip()) for each in parts]
     return tuple(dict.fromkeys(each for each in codes if each))
 
 
@@ -241,12 +238,14 @@ def _drafted(cells: Mapping[str, str], line: int, heads: Mapping[str, int]) -> C
     low, high = cells.get("low", ""), cells.get("high", "")
     listed: tuple[str, ...] = ()
     within = _RANGE.fullmatch(values) if len(values) <= _LONGEST_RANGE else None
-    if within is not None and kind != "category":
+    if within is not None:  # of categories a range is no list: they stay open, and are asked for by name
         low, high = low or within[1], high or within[2]
         kind = kind or ("integer" if "." not in within[0].replace("..", "") else "real")
     elif values:
         listed = categories(values)
-        kind = kind if kind in ("boolean", "identifier", "text") else "category"
+        codes = len(listed) > 1 and all(re.fullmatch(_END, each) for each in listed)
+        if kind in ("", "category") or (kind in ("integer", "real", "date", "moment") and codes):
+            kind = "category"  # a number that is neither a range nor a list of codes keeps its kind, and lacks its bounds
     missing = categories(cells.get("missing", ""))
     return ColumnDraft(
         kind=kind,
@@ -262,7 +261,7 @@ def _drafted(cells: Mapping[str, str], line: int, heads: Mapping[str, int]) -> C
 
 
 def _of_lines(text: str) -> Codebook:
-    delimiter = delimiter_of(text.partition("\n")[0])
+    delimiter = delimiter_of(text.partition("\n")[0], ",;\t|，；")
     rows = tried(lambda: list(csv.reader(io.StringIO(text), delimiter=delimiter)), csv.Error)
     if rows is None:
         raise refusal("a field of it is too long, or its quotes do not close", _EXAMPLE)

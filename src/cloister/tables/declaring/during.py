@@ -30,7 +30,7 @@ _INSTEAD = 'during=("visited", "2026-01-01", "2026-03-31")'
 @dataclass(frozen=True, slots=True)
 class During:
     """A column of the source that says the day of a row, and the first and the last day that count. A time counts by its day, one
-    with a time zone by its day in UTC, a text by the day that it begins with.
+    with a time zone by its day in UTC, whether it is a time or the text of one.
 
     >>> During("visited", "2026-01-01", "2026-03-31").plain()
     ['visited', '2026-01-01', '2026-03-31']

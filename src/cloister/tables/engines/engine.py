@@ -339,6 +339,10 @@ class Prepared(Answering):
         found = self._reading(lambda: self._owner_offenders(wanted)) if wanted else {}
         return {name: Offenders.of(rows) for name, rows in found.items()}
 
+    def stands(self) -> bool:
+        """Whether the prepared rows are still there: what holds them may be another machine."""
+        return True
+
     def rest(self) -> None:
         """Lets go of what only makes the next question quicker: threads, copies. The rows stay."""
 

@@ -2,8 +2,11 @@
 
 The table lives in the schema `cloister_prepared` under a random name, belongs to the role that we connect as, and is dropped at
 close. Should the process die first, the next one to prepare in that database drops it: a living owner holds an advisory lock on
-its name. Where nothing may be written, `materialised` is False: the same SELECT stands before every question, window included,
-and is slower. Other tables of the same database are named where they stand. `postgres_spelling.py` says how codes are written.
+its name. The table is not logged, so a server that crashes empties it; the connection that made it and holds the lock ends then.
+So what was read counts only while that one answers, and where it does not, the table is prepared again.
+
+Where nothing may be written, `materialised` is False: the same SELECT stands before every question, window included, and is
+slower. Other tables of the same database are named where they stand. `postgres_spelling.py` says how codes are written.
 """
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
@@ -153,15 +156,29 @@ class PostgresPrepared(Prepared):
         self._relation = f"{identifier(SCHEMA)}.{identifier(self._name)}"
         self._idle: list[Any] = []
         self._running: dict[Any, int] = {}
+        self._stopped: set[Any] = set()
         self.materialised = guarded("The table could not be prepared", self._prepare)
 
     def _prepare(self) -> bool:
         self._keeper = connect(self._source.conninfo)
         try:
+            idle = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'"
+            self._keeper.execute(idle)  # older servers know of none
             return self._store()
         except BaseException:
             self._keeper.close()
             raise
+
+    def stands(self) -> bool:
+        """Whether the connection answers that the table stands and falls with."""
+        from psycopg import Error
+
+        return tried(self._kept, Error) is not None
+
+    def _kept(self) -> Any:
+        """Fails where the table may have been dropped or emptied since it was made."""
+        with self._placing:
+            return self._keeper.execute("SELECT 1") if self.materialised else True
 
     def _store(self) -> bool:
         from psycopg import errors
@@ -252,19 +269,22 @@ class PostgresPrepared(Prepared):
             self._running[connection] = threading.get_ident()
         try:
             yield connection
+            self._kept()
         finally:
             with self._lock:
                 self._running.pop(connection, None)
-                keep = not connection.closed and not self._closed and len(self._idle) < 4
+                keep = not connection.closed and connection not in self._stopped and not self._closed and len(self._idle) < 4
+                self._stopped.discard(connection)
                 if keep:
                     self._idle.append(connection)
             if not keep:
                 connection.close()
 
     def cancel(self, thread: int | None = None) -> None:
-        """Asks the server to stop every query that runs now, or those of one thread."""
+        """Asks the server to stop every query that runs now, or those of one thread; nobody else asks on such a connection."""
         with self._lock:
             running = [connection for connection, asker in self._running.items() if thread in (None, asker)]
+            self._stopped.update(running)
         for connection in running:
             connection.cancel_safe(timeout=5)
 
@@ -326,6 +346,8 @@ def connect(conninfo: str) -> Any:
             "PostgreSQL is not available", why="psycopg is not installed", instead=install("postgres")
         ) from None
     settings: dict[str, Any] = {"autocommit": True, "client_encoding": "UTF8", "connect_timeout": 10, "prepare_threshold": None}
+    # no router forgets a quiet connection, and none keeps us waiting
+    settings |= {"keepalives_idle": 60, "tcp_user_timeout": 30_000}
     connection = tried(lambda: psycopg.connect(conninfo, **settings), psycopg.Error, UnicodeError)
     if connection is None:
         raise EngineError(

@@ -317,14 +317,26 @@ def _place(domain: Place, x: str, y: str, spelling: Spelling) -> str:
 
 
 def _seconds(domain: Moment, x: str, kind: str, spelling: Spelling) -> str:
-    """Seconds since 1970-01-01. A text is taken apart where it is of the pattern: its places are then known."""
+    """Seconds since 1970-01-01."""
     if kind in ("timestamp", "timestamptz"):
         return spelling.seconds(x, kind)
     days = spelling.days(x, kind)
     first, last = domain.low_code // DAY - 2, domain.high_code // DAY + 2  # a zone moves a moment by less than a day
     begun = f"CASE WHEN {days} BETWEEN {first} AND {last} THEN {spelling.bigint(days)} * {DAY} END"
+    return f"{begun} + {_clock(x, kind, spelling, 'NULL')}" if kind == "text" else begun
+
+
+def _days(x: str, kind: str, spelling: Spelling) -> str:
+    """Days since 1970-01-01; a text that says a moment with a zone is one of the day that it is in UTC."""
+    days = spelling.days(x, kind)
     if kind != "text":
-        return begun
+        return days
+    clock = _clock(x, kind, spelling, "0")
+    return f"({days} + {spelling.bigint(f'FLOOR({clock} / {spelling.constant(float(DAY))})')})"
+
+
+def _clock(x: str, kind: str, spelling: Spelling, other: str) -> str:
+    """Seconds, in UTC, since the day began with which a text of the pattern begins: its places are known. `other` of no such."""
     t = f"trim({spelling.text(x, kind)})"
 
     def digits(start: int, length: int = 2) -> str:
@@ -342,7 +354,7 @@ def _seconds(domain: Moment, x: str, kind: str, spelling: Spelling) -> str:
     )
     clock = f"{digits(12)} * 3600 + {digits(15)} * 60 + {second} - ({ahead})"
     of_day = f"CASE WHEN length({t}) > {len('2026-01-31')} THEN {clock} ELSE 0 END"
-    return f"CASE WHEN {spelling.matches(spelling.text(x, kind), ISO_MOMENT)} THEN {begun} + {of_day} END"
+    return f"CASE WHEN {spelling.matches(spelling.text(x, kind), ISO_MOMENT)} THEN {of_day} ELSE {other} END"
 
 
 def raw(domain: Domain, kind: str, x: str, spelling: Spelling) -> str:
@@ -362,7 +374,7 @@ def raw(domain: Domain, kind: str, x: str, spelling: Spelling) -> str:
     if domain.kind == "boolean":
         return _truth(kind, x, spelling)
     if domain.kind == "date":
-        return spelling.days(x, kind)
+        return _days(x, kind, spelling)
     if isinstance(domain, Moment):
         return _seconds(domain, x, kind, spelling)
     if isinstance(domain, Integer):

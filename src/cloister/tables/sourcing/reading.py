@@ -87,7 +87,7 @@ def read_truth(value: object) -> bool | None:
 
 
 def read_days(value: object) -> int | None:
-    """Days since 1970-01-01 of a day, a time (in UTC, where it has a zone) or an ISO text."""
+    """Days since 1970-01-01 of a day, a time (in UTC, where it has a zone) or an ISO text of either."""
     value = read_plain(value)
     if isinstance(value, datetime.datetime):
         found = since_epoch(value)
@@ -96,9 +96,12 @@ def read_days(value: object) -> int | None:
         return (value - EPOCH).days
     if isinstance(value, str) and re.fullmatch(ISO_DATE, value):
         try:
-            return (datetime.date.fromisoformat(value.lstrip(" ")[:10]) - EPOCH).days
+            day = (datetime.date.fromisoformat(value.lstrip(" ")[:10]) - EPOCH).days
         except ValueError:
             return None
+        seconds = read_seconds(value)
+        first, last = ((end - EPOCH).days for end in (datetime.date.min, datetime.date.max))
+        return day if seconds is None else min(max(seconds // 86_400, first), last)
     return None
 
 

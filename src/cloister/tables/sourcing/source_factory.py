@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cloister.errors import InvalidDeclaration
+from cloister.parsers import is_parquet
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.sourcing.sources import CsvSource, FrameSource, ParquetSource, Source, StreamSource, from_lists, unreadable
 
@@ -106,10 +107,9 @@ def _file(path: Path) -> Source:
     if not path.is_file():
         instead = 'cl.PrivateTable("people.csv", columns={…})'
         raise InvalidDeclaration(f"The source {path.name!r} is invalid", why="there is no such file", instead=instead)
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in (".parquet", ".pq"):
+    if is_parquet(path):
         return ParquetSource(path.resolve())
-    if any(suffix in (".csv", ".tsv", ".txt") for suffix in suffixes[-2:]):
+    if any(suffix.lower() in (".csv", ".tsv", ".txt") for suffix in path.suffixes[-2:]):
         return CsvSource(path.resolve())
     why = "its name ends in neither .csv nor .parquet"
     raise InvalidDeclaration(f"The source {path.name!r} is invalid", why=why, instead='a path like "people.csv"')
