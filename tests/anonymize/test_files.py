@@ -6,6 +6,7 @@ import datetime
 import resource
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,52 @@ def test_several_files_by_a_pattern(tmp_path: Path) -> None:
         people(100).write_parquet(tmp_path / f"part-{part}.parquet")
     done = anonymize_file(anonymizer("mondrian"), tmp_path / "part-*.parquet", tmp_path / "released.csv")
     assert done.rows == 300
+
+
+def released(folder: Path, source: str, *parts: str, **roles: Any) -> list[str]:
+    """The lines, sorted, that leave of CSV parts with these texts, as many to a class as there are."""
+    for number, text in enumerate(parts):
+        (folder / f"part-{number}.csv").write_text(text, encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HiddenRows)
+        wanted = Anonymizer(models=[KAnonymity(1)], **roles)
+        done = anonymize_file(wanted, folder / source, folder / "released.csv")
+    lines = (folder / "released.csv").read_text(encoding="utf-8").split("\n")[1:-1]
+    assert done.rows == done.written == len(lines)
+    return sorted(lines)
+
+
+def test_parts_of_csv_are_read_each_as_it_is(tmp_path: Path) -> None:
+    parts = "id,age\n1,30\n#2,31\n", "a title\nid,age\n3,32\n", "age;id\n33;4\n"
+    assert released(tmp_path, "part-*.csv", *parts, quasi=["age"]) == ['"#2",31', "1,30", "3,32", "4,33"]
+    dates = "day,n\n2020-01-02,1\n", "day,n\n31/12/2020,2.5\n"
+    assert released(tmp_path, "part-[01].csv", *dates, quasi=["day"]) == ["2020-01-02,1.0", "31/12/2020,2.5"]
+    with pytest.raises(InvalidParameter, match=r"columns of 'part-1.csv' are not those of 'part-0.csv'"):
+        released(tmp_path, "part-[01].csv", "id,age\n1,30\n", "2,31\n3,32\n", quasi=["age"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("twice", ["Name", "name"])
+def test_no_part_has_two_columns_that_are_called_alike(tmp_path: Path, kind: str, twice: str) -> None:
+    for number in range(2):
+        path = tmp_path / f"part-{number}.{kind}"
+        table = pl.DataFrame({"name": ["ann"], "age": [30], "Name": ["ann"]})
+        if kind == "csv":
+            path.write_text(f"name,age,{twice}\nann,30,ann\n", encoding="utf-8")
+        else:
+            table.write_parquet(path)
+    with pytest.raises(InvalidParameter, match="two of its columns are called 'name'"):
+        released(tmp_path, f"part-*.{kind}", quasi=["age"], identifying=["name"])
+    assert not (tmp_path / "released.csv").exists()
+
+
+def test_cells_that_look_like_another_dialect_leave_as_they_are(tmp_path: Path) -> None:
+    table = pl.DataFrame({"ill": ["A;B", "x|y", "u\tv", "'"]})
+    table.write_parquet(tmp_path / "one.parquet")
+    assert released(tmp_path, "one.parquet", quasi=["ill"]) == ["'", "A;B", "u\tv", "x|y"]
+    assert released(tmp_path, "part-0.csv", "id,age\n1,30\n#3,30\n", quasi=["age"]) == ['"#3",30', "1,30"]
+    with pytest.raises(InvalidParameter, match="pandas writes none above its index"):
+        released(tmp_path, "part-0.csv", ",age\n0,30\n1,31\n", quasi=["age"])
 
 
 def test_no_row(tmp_path: Path) -> None:

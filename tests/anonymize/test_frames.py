@@ -161,3 +161,21 @@ def test_quotes_in_the_name_of_a_column_of_a_csv_file_are_read_as_they_are_writt
     source = tmp_path / "people.csv"
     source.write_text('"born ""x""",b""c,age\n1,2,3\n', encoding="utf-8")
     assert read_frame(source).data.columns == ['born "x"', 'b""c', "age"]
+
+
+def test_a_csv_column_of_which_one_cell_is_of_no_type_stays_text(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("born;age;digits;row\n2020-01-01;31;３２;1\n31/12/2020;32;33;\n;33;;3\n", encoding="utf-8")
+    found = read_frame(path).data
+    assert found.schema == {"born": pl.String, "age": pl.Int64, "digits": pl.String, "row": pl.Int64}
+    assert found["born"].to_list() == ["2020-01-01", "31/12/2020", None]
+    assert found["row"].to_list() == [1, None, 3]
+
+
+def test_line_ends_of_old_macs_are_refused_and_are_no_table_without_rows(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"age,zip\r31,1\r32,2\r")
+    with pytest.raises(InvalidParameter, match="its first line holds a carriage return"):
+        read_frame(path)
+    path.write_bytes(b"age,zip\r\n31,1\r\n")
+    assert read_frame(path).rows == 1

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,8 @@ def check_written(
 def rows_of(path: Path) -> str:
     """A written file as a table of DuckDB's: a CSV file's cells as the texts that stand there."""
     if path.suffix == ".csv":
-        return f"read_csv({literal(str(path))}, all_varchar = true, header = true, allow_quoted_nulls = false)"
+        as_written = "delim = ',', quote = '\"', escape = '\"', comment = '', allow_quoted_nulls = false"
+        return f"read_csv({literal(glob.escape(str(path)))}, {as_written}, all_varchar = true, header = true)"
     return f"read_parquet({literal(str(path))})"
 
 

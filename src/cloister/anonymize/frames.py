@@ -6,6 +6,7 @@ other, and it sorts ten million values in about a second.
 
 from __future__ import annotations
 
+import gzip
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from cloister.anonymize.held import check_held, in_own_words, without_nan
 from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
 from cloister.installed import install
-from cloister.parsers import is_parquet, separator_of
+from cloister.parsers import is_gzipped, is_parquet, separator_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -239,10 +240,37 @@ def _from_path(path: Path) -> Any:
         if is_parquet(path):
             return pl.read_parquet(path)
         by = separator_of(path)
+        with (gzip.open if is_gzipped(path) else open)(path, "rb") as file:
+            if b"\r" in file.readline(2**16).rstrip(b"\r\n"):
+                why = "its first line holds a carriage return"
+                instead = "the file saved once more, with the line ends of Windows or Unix"
+                raise InvalidParameter(f"{path.name!r} is invalid", why=why, instead=instead)
         named = _named_in_a_line(path, by)
-        data = _as_written(path, by, pl.read_csv(path, separator=by, infer_schema_length=None, try_parse_dates=True))
+        data = _as_written(path, by, _typed(path, by))
         doubled = {old: new for old, new in zip(data.columns, named, strict=False) if new and old == new.replace('"', '""')}
         return data.rename(doubled)  # polars leaves quotes in a name doubled
+
+
+def _typed(path: Path, by: str) -> Any:
+    """A CSV file's columns, each of the type that all of it has; one whose cells polars takes for one type and then cannot read
+    so (two forms of days, wide digits) stays text."""
+    pl = need_polars()
+
+    def read(source: Any, by: str) -> Any:
+        return pl.read_csv(source, separator=by, infer_schema_length=None, try_parse_dates=True)
+
+    try:
+        return read(path, by)
+    except pl.exceptions.ComputeError:
+        texts = pl.read_csv(path, separator=by, infer_schema=False)
+    columns = []
+    for text in texts.get_columns():
+        beside = pl.DataFrame([text, pl.Series("row", range(len(texts)))] if text.name != "row" else [text, text.alias("rows")])
+        try:
+            columns.append(read(beside.write_csv().encode(), ",").to_series(0))
+        except pl.exceptions.ComputeError:
+            columns.append(text)
+    return pl.DataFrame(columns)
 
 
 def _named_in_a_line(path: Path, by: str) -> tuple[str | None, ...]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,42 +41,97 @@ def literal(text: str) -> str:
 
 def table_function(duck: Any, source: str | Path) -> str:
     """A file as a table, or several by a pattern. What a CSV file is like is found out once, from all of it: a column of numbers
-    that has a word in its last row is a column of words. Times of day, and whole numbers of more than 64 bits, stay texts."""
-    import duckdb
-
+    that has a word in its last row is a column of words. Times of day, and whole numbers of more than 64 bits, stay texts. Parts
+    have the same columns, in any order; one whose type differs from part to part stays text."""
     text = str(source)
-    there = Path(text).exists()
-    pattern = not there and any(mark in text for mark in "*?[")
-    if there:  # a file of this very name is no pattern, whatever marks stand in it
-        text = glob.escape(text)
-    elif not pattern:
+    there = Path(text).exists()  # a file of this very name is no pattern, whatever marks stand in it
+    paths = [text] if there else sorted(glob.glob(text, recursive=True))
+    if not paths:
         raise InvalidParameter(
             f"{Path(text).name!r} is invalid", why="there is no such file", instead="the path of a CSV or Parquet file"
         )
     if is_parquet(text):
-        if there:
-            _refuse_alike(source, _names_in(source))
-        return f"read_parquet({literal(text)})"
-    if pattern:
-        return f"read_csv({literal(text)}, sample_size = -1, allow_quoted_nulls = false)"
+        for path in paths:
+            _refuse_alike(path, _names_in(path))
+        return f"read_parquet([{', '.join(literal(glob.escape(path)) for path in paths)}])"
+    parts = [_sniffed(duck, path) for path in paths]
+    kinds = dict(parts[0].kinds)
+    for part in parts[1:]:
+        if part.kinds.keys() != kinds.keys():
+            first, other = Path(parts[0].path).name, Path(part.path).name
+            raise InvalidParameter(
+                f"{Path(text).name!r} is invalid",
+                why=f"the columns of {other!r} are not those of {first!r}",
+                instead="files whose first lines have the same names",
+            )
+        kinds = {name: _of_both(kind, part.kinds[name]) for name, kind in kinds.items()}
+    read = [part.read(kinds) for part in parts]
+    return read[0] if len(read) == 1 else "(" + " UNION ALL BY NAME ".join(f"SELECT * FROM {each}" for each in read) + ")"
+
+
+_Kind = tuple[str, str]
+"""A type of DuckDB's, and the form in which days or times are written."""
+
+
+def _of_both(one: _Kind, other: _Kind) -> _Kind:
+    """What a column is that one part has in one type, and another in another."""
+    return one if one == other else ("DOUBLE" if {one[0], other[0]} == {"BIGINT", "DOUBLE"} else "VARCHAR", "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sniffed:
+    """What one CSV file is like."""
+
+    path: str
+    settings: Sequence[str]
+    kinds: Mapping[str, _Kind]
+
+    def read(self, kinds: Mapping[str, _Kind]) -> str:
+        """The file as a table, its columns of these types."""
+        types = ", ".join(f"{literal(name)}: {literal(kinds[name][0])}" for name in self.kinds)
+        told = ", ".join(self.settings)
+        return f"read_csv({literal(glob.escape(self.path))}, {told}, {_AS_TOLD}, columns = {{{types}}})"
+
+
+_AS_TOLD = "comment = '', auto_detect = false, allow_quoted_nulls = false"
+"""Nothing is guessed, and a line that begins with "#" is a row."""
+
+
+def _sniffed(duck: Any, path: str) -> _Sniffed:
+    import duckdb
+
+    text = literal(glob.escape(path))
     try:
         asked = duck.execute(
             "SELECT Delimiter, Quote, Escape, SkipRows, HasHeader, Columns, DateFormat, TimestampFormat "
-            f"FROM sniff_csv({literal(text)}, sample_size = -1)"
+            f"FROM sniff_csv({text}, sample_size = -1, comment = '')"
         )
         delimiter, quote, escape, skipped, header, columns, date, timestamp = asked.fetchall()[0]
     except duckdb.Error as error:
-        raise _unreadable(source) from error
+        raise _unreadable(path) from error
     if not columns:
-        raise _unreadable(source)
-    if header:
-        _refuse_alike(source, _first_line(duck, text, delimiter, quote, escape, int(skipped)))
+        raise _unreadable(path)
     settings = {"delim": delimiter, "quote": quote, "escape": escape, "dateformat": date, "timestampformat": timestamp}
     told = [f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None]
-    kinds = {column["name"]: "VARCHAR" if column["type"] in ("TIME", "HUGEINT") else column["type"] for column in columns}
-    types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in kinds.items())
-    told += [f"skip = {int(skipped)}", f"header = {bool(header)}", "auto_detect = false", "allow_quoted_nulls = false"]
-    return f"read_csv({literal(text)}, {', '.join(told)}, columns = {{{types}}})"
+    if header:
+        first = (
+            f"SELECT * FROM read_csv({text}, {', '.join(told[:3])}, skip = {int(skipped)}, header = false, all_varchar = true)"
+        )
+        [names] = duck.execute(f"{first} LIMIT 1").fetchall() or [()]
+        if not all(names):
+            raise InvalidParameter(
+                f"{Path(path).name!r} is invalid",
+                why="a column has no name in its first line: pandas writes none above its index",
+                instead="to_csv(…, index=False), or a name in the first line",
+            )
+        _refuse_alike(path, names)
+    told += [f"skip = {int(skipped)}", f"header = {bool(header)}"]
+    forms = {"DATE": date or "", "TIMESTAMP": timestamp or ""}
+    kinds = {
+        column["name"]: (kind := "VARCHAR" if column["type"] in ("TIME", "HUGEINT") else column["type"], forms.get(kind, ""))
+        for column in columns
+    }
+    return _Sniffed(path=path, settings=told, kinds=kinds)
 
 
 def _names_in(source: str | Path) -> list[str]:
@@ -86,14 +142,6 @@ def _names_in(source: str | Path) -> list[str]:
         return list(pl.read_parquet_schema(source))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _unreadable(source) from error
-
-
-def _first_line(duck: Any, text: str, delimiter: str, quote: str, escape: str, skipped: int) -> list[str]:
-    """The names in the first line of a CSV file, as they are called there."""
-    settings = {"delim": delimiter, "quote": quote, "escape": escape}
-    told = ", ".join(f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None)
-    query = f"SELECT * FROM read_csv({literal(text)}, {told}, skip = {skipped}, header = false, all_varchar = true) LIMIT 1"
-    return [name for row in duck.execute(query).fetchall() for name in row if name]
 
 
 def _refuse_alike(source: str | Path, names: Sequence[str]) -> None:
