@@ -310,3 +310,15 @@ def test_several_rewrites_are_one_set() -> None:
         first = asked.sum("pay", WOMEN).value
         assert asked.sum("pay", Not(where("sex", "M"))).value == first
         assert asked.sum("pay", Or(WOMEN, And(WOMEN, where("department", "legal")))).value == first
+
+
+def test_columns_are_called_as_the_query_calls_them() -> None:
+    with session(OPEN) as asked:
+        answer = asked.sql("SELECT sex AS g, COUNT(*) AS n FROM staff GROUP BY sex")
+        plain = asked.sql("SELECT sex, COUNT(*) FROM staff GROUP BY sex")
+        assert answer.column_names == ["g", "n"]
+        assert answer["n"] == [plain.cell(each) for each in answer["g"]]
+        with pytest.raises(cl.UnknownColumn, match="has none of this name"):
+            answer["count"]
+        with pytest.raises(cl.UnsupportedQuery, match="no column is computed"):
+            asked.sql("SELECT SUM(pay * 2) FROM staff")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cloister.errors import UnsupportedQuery
+from cloister.errors import UnknownColumn, UnsupportedQuery
 from cloister.query.controls.marking import NOT_PRIVATE
 from cloister.query.controls.recoding import Range
 from cloister.session import Frame, Series, text_table
@@ -65,6 +65,9 @@ class ControlledAnswer:
         return [*self.keys, *self.values]
 
     def __getitem__(self, name: str) -> list[Any]:
+        if name not in self.column_names:
+            known = ", ".join(map(repr, self.column_names))
+            raise UnknownColumn(f"The column {name!r} is unknown", why="the answer has none of this name", instead=known)
         return list(self.keys[name] if name in self.keys else self.values[name])
 
     def cell(self, *labels: object) -> Reported:

@@ -39,10 +39,11 @@ def asked_of(question: Question, table: str) -> list[Asked]:
     'mean_pay'
     """
     if question.table != table:
+        alone = isinstance(question.table, str) or set(question.table.bases()) != {table}
         raise UnsupportedQuery(
             "The query is not supported",
-            why=f"these controls are of the table {table!r} alone",
-            instead=f'Question(table="{table}", …)',
+            why=f"these controls are of the table {table!r} alone" if alone else "under controls no column is computed",
+            instead=f'Question(table="{table}", …)' if alone else "a column as it is declared",
         )
     found = []
     for each in question.statistics:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -174,7 +174,10 @@ class ControlledSession:
                 why="they answer one grouping, with every row of it",
                 instead=f"SELECT COUNT(*) AS n FROM {quoted_path(self.name)}",  # noqa: S608
             )
-        return self.ask(parsed.question)
+        answer = self.ask(parsed.question)
+        called = {source: name for name, source in reversed(layout.names.items())}
+        keys = {called.get(name, name): cells for name, cells in answer.keys.items()}
+        return replace(answer, keys=keys, values={called.get(name, name): cells for name, cells in answer.values.items()})
 
     def ask(self, question: Question) -> ControlledAnswer:
         """Counts, people, sums and means, by keys: the question of the first door, answered by the second.
