@@ -322,3 +322,19 @@ def test_columns_are_called_as_the_query_calls_them() -> None:
             answer["count"]
         with pytest.raises(cl.UnsupportedQuery, match="no column is computed"):
             asked.sql("SELECT SUM(pay * 2) FROM staff")
+
+
+def test_the_value_of_one_person_is_no_mean_sum_or_extreme_of_a_set() -> None:
+    bonus = [777 if person == 4 else 100 if person % 2 else None for person in range(60)]
+    table = cl.PrivateTable(
+        {"sex": ["F", "M"] * 30, "bonus": bonus},
+        columns={"sex": cl.Category(["F", "M"]), "bonus": cl.Integer(0, 5000, nullable=True)},
+    )
+    with ControlledSession.of(table, Controls(set_size=5, recode={"bonus": 10}, suppress=None), name="staff") as asked:
+        for statistic in (asked.mean, asked.sum, asked.maximum):
+            with pytest.raises(cl.AccessDenied, match="who in it has a value"):
+                statistic("bonus", WOMEN)
+        assert asked.mean("bonus", where("sex", "M")) is not None
+        assert asked.count(WOMEN).value == 30
+    with ControlledSession.of(table, Controls(set_size=5, suppress=Suppression(threshold=3)), name="staff") as asked:
+        assert asked.ask(Question(table="staff", by=("sex",), statistics=(Mean(column="bonus"),)))["mean_bonus"] == [None, 100]

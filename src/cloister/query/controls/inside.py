@@ -11,6 +11,7 @@ pass, which is a bit about the rows.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -65,7 +66,8 @@ class Inside:
         """The statistics of each group, and the number of the last line of the history."""
         self._check_columns(asked, wanted)
         cells = cells_of(wanted.axes, self.records, self.records.chosen(wanted.where), totals=False)
-        hidden = [self._hidden(mask, grouped=bool(wanted.axes)) for _, mask in cells]
+        columns = sorted({each.column for each in asked if each.column != "*"})
+        hidden = [self._hidden(mask, columns, grouped=bool(wanted.axes)) for _, mask in cells]
         shown = [mask for (_, mask), hide in zip(cells, hidden, strict=True) if not hide]
         last = self._admit([(each, mask) for mask in shown for each in asked], wanted)
         return [
@@ -135,12 +137,13 @@ class Inside:
             return False
         return number < least if total else not size_allowed(people, least)
 
-    def _hidden(self, mask: Mask, *, grouped: bool) -> bool:
-        """Whether a set must not be answered: left out of a grouped answer where `suppress` is set, else the question is
-        refused."""
+    def _hidden(self, mask: Mask, columns: Sequence[str], *, grouped: bool) -> bool:
+        """Whether a set must not be answered, or too few people in it have a value of a column: left out of a grouped answer
+        where `suppress` is set, else the question is refused."""
         suppress, least = self.controls.suppress, self.controls.set_size
         people = self.records.people_in(mask)
-        if least is not None and not size_allowed(people, least):
+        valued = (self.records.people_in(mask & self.records.present(column)) for column in columns)
+        if least is not None and not (size_allowed(people, least) and all(np.count_nonzero(each) >= least for each in valued)):
             if grouped and suppress is not None:
                 return True
             raise too_small(least)
@@ -210,7 +213,7 @@ def too_small(least: int) -> AccessDenied:
     """The refusal; one text, whichever side is too small."""
     return AccessDenied(
         "The query was refused",
-        why=f"its set, or what the set leaves out, has fewer than {least} people",
+        why=f"its set, what the set leaves out, or who in it has a value, are fewer than {least} people",
         instead="a wider condition",
     )
 

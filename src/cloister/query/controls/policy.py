@@ -90,7 +90,8 @@ class Controls:
 
     Parameters
     ----------
-    set_size: k: a statistic of fewer than k people, or of all but fewer than k, is refused. The refusal is itself a bit.
+    set_size: k: a statistic of fewer than k people, or of all but fewer than k, is refused; so is one of a column of which fewer
+        than k people have a value. The refusal is itself a bit.
     overlap: r: a set that has more than r people in common with an earlier one (about the same column) is refused. Also a bit.
     audit_sums: refuse a sum or mean with which the answered ones would fix one person's value; decided exactly, without looking
         at the values. A column is then either summed, or read by conditions, keys, maxima and minima, whichever came first.
