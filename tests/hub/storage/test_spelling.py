@@ -204,6 +204,18 @@ def test_carriage_returns_alone_end_lines(piece: int, letters: str) -> None:
     check.finish()
 
 
+@pytest.mark.parametrize("piece", [1, 4, 10_000])
+def test_the_line_that_tells_excel_what_divides_fields_is_left_out(piece: int) -> None:
+    for text, left in (
+        ("sep=;\r\na;b\r\n1;2\r\n", "a;b\r\n1;2\r\n"),
+        ("\ufeffsep=,\na,b,\n", "a,b,column_3\n"),
+        ("sep=x\n1\n",) * 2,
+    ):
+        content, recoder = text.encode(), Recoder()
+        pieces = [content[at : at + piece] for at in range(0, len(content), piece)]
+        assert b"".join([*map(recoder.feed, pieces), recoder.finish()]).decode() == left
+
+
 def test_where_newlines_end_lines_a_carriage_return_stays() -> None:
     recoder = Recoder()
     assert recoder.feed(b"a,b\r\n1,x\ry\r\n") + recoder.finish() == b"a,b\r\n1,x\ry\r\n"

@@ -16,6 +16,7 @@ them too (`spelling.py`).
 from __future__ import annotations
 
 import codecs
+import re
 from itertools import islice
 
 from cloister.hub.storage.texts import OTHERS
@@ -28,6 +29,8 @@ _LOOKED_AT = 64
 _LETTERS = 4096
 _ASCII = bytes(range(128))
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MARK_OF_EXCEL = re.compile(rb"(?:\xef\xbb\xbf)?sep=[,;\t|]\r?")
+"""A first line that tells Excel what divides fields; it names no column, and is left out."""
 
 
 class Recoder:
@@ -115,6 +118,9 @@ class Recoder:
             return b""
         first, self._first = bytes(self._first), None
         line, end, rest = first.partition(b"\n")
+        if _MARK_OF_EXCEL.fullmatch(line):
+            self._first = bytearray()
+            return self._with_names(rest)
         return self._named(line) + end + rest
 
     def _named(self, line: bytes) -> bytes:
