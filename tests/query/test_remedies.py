@@ -26,6 +26,7 @@ RENAMED = {
     "fee": "bill", "towns": "places", "inhabitants": "size", "province": "region", "census": "house",
 }  # fmt: skip
 MORE = """
+SELECT COUNT（*） FROM staff WHERE grade ＝ 'a'
 SELECT COUNT(*) FROM staff WHERE level > ANY (SELECT 1)
 SELECT SUM(level) OVER () FROM staff
 SELECT COUNT(*) FROM staff WHERE level BETWEEN SYMMETRIC 1 AND 2
@@ -441,3 +442,17 @@ def test_every_line_is_in_the_askers_words(session: cl.Session, monkeypatch: pyt
         session.watch(rolled, at="hired", every="1 day", since=0, until=86_400, spend="0.1")
     never = {site for site in refusing() if not any(file == site[0] and site[1] <= line <= site[2] for file, line in sites)}
     assert not never, "these refuse nothing that was asked here: ask it, or take them away"
+
+
+@pytest.mark.parametrize(
+    "wide",
+    ["SELECT sex，COUNT（*） FROM people GROUP BY sex；", "SELECT COUNT(*) FROM people WHERE sex ＝ “（F”　AND age >= １８"],
+)
+def test_signs_of_a_chinese_keyboard_are_named_and_the_line_is_written_with_plain_ones(wide: str) -> None:
+    people = cl.PrivateTable({"age": [30], "sex": ["F"]}, columns={"age": cl.Integer(17, 90), "sex": cl.Category(["F", "(F"])})
+    with pytest.raises(cl.UnsupportedQuery, match="full-width signs") as refused:
+        parse(wide, {"people": people})
+    assert parse(str(refused.value.instead), {"people": people}).questions
+    with pytest.raises(cl.CloisterError) as within:
+        parse("SELECT nope FROM people WHERE sex = '（F'", {"people": people})
+    assert "full-width" not in str(within.value), "within quotes they stay"

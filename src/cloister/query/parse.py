@@ -117,15 +117,26 @@ def parse(sql: str, tables: Tables, dialect: str | None = None, *, cut: bool = T
             refusal = refused(f"{clipped(at) if at else 'The query'} is invalid", "it is not SQL that can be read", EXAMPLE)
         except Exception:  # sqlglot fails in many ways on text that is no SQL, and so may a reader of its trees
             refusal = refused("The query is invalid", "it is not SQL that can be read", EXAMPLE)
-    from cloister.query.remedies import in_words_of, without_quotes  # only what is refused needs remedies
+    from cloister.query.remedies import in_words_of, with_plain_signs, without_quotes  # only what is refused needs remedies
 
     if not readable and (names := without_quotes(sql, tables, dialect)):
         refusal = type(refusal)(
             refusal.what, why=f"it can be read only with the column {names[0]!r} in quotes", instead=", ".join(map(quoted, names))
         )
-    refusal = in_words_of(refusal, sql, tables, dialect)
+    if isinstance(sql, str) and (plain := with_plain_signs(sql)) != sql and _reads(plain, tables, dialect, cut):
+        refusal = refused("The query is invalid", "it has full-width signs, which SQL does not read", plain)
+    else:
+        refusal = in_words_of(refusal, sql, tables, dialect)
     refusal.__cause__ = refusal.__context__ = None
     raise refusal  # outside of the handler, so that nothing of what failed hangs on the refusal
+
+
+def _reads(sql: str, tables: Tables, dialect: str | None, cut: bool) -> bool:
+    with unheard():
+        try:
+            return bool(_parse(sql, tables, dialect, cut).questions)
+        except Exception:  # as in `parse`
+            return False
 
 
 def _parse(sql: str, tables: Tables, dialect: str | None, cut: bool) -> Parsed:

@@ -48,12 +48,23 @@ _ROLES = {
 _VALUES = {"low": "0", "high": "100"}
 _PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?<![\w.])cl\.\w+|\b[A-Za-z_]\w*\b(?!\s*\()|\b[A-Za-z_]\w*\b")
 _PROSE = re.compile(r"\b(the|a|an|each|two|another|fewer|from|read|one|both|all|columns?) [a-z]+\b(?! *[(.])")
+_OUTSIDE = re.compile(r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`)|[^'\"`]+")
+_WIDE = str.maketrans("（），；．＝＜＞＊＋－／％！　“”‘’０１２３４５６７８９", "(),;.=<>*+-/%! ''''0123456789")
 _MOST_GROUPS = 100
 _MOST_BARE = 8
 
 
 class _Lacking(Exception):
     """The asked table declares no column of a kind."""
+
+
+def with_plain_signs(sql: str) -> str:
+    """The query with the signs of SQL in place of those that a Chinese keyboard writes, outside of quotes.
+
+    >>> with_plain_signs("SELECT sex，COUNT（*） FROM people WHERE town = “北京”；")
+    "SELECT sex,COUNT(*) FROM people WHERE town = '北京';"
+    """
+    return _OUTSIDE.sub(lambda found: found[1] or found[0].translate(_WIDE), sql)
 
 
 @dataclass(frozen=True, kw_only=True)
