@@ -110,11 +110,6 @@ def is_parquet(path: str | Path) -> bool:
     return str(path).lower().endswith((".parquet", ".pq"))
 
 
-def is_gzipped(path: str | Path) -> bool:
-    """Whether the name of a file says that it is compressed by gzip."""
-    return str(path).lower().endswith(".gz")
-
-
 def separator_of(path: Path) -> str:
     """What divides the fields of a CSV file, by its first line.
 
@@ -124,6 +119,6 @@ def separator_of(path: Path) -> str:
     ...     separator_of(Path(folder) / "people.csv")
     ';'
     """
-    opened = gzip.open if is_gzipped(path) else open
+    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rt", encoding="utf-8-sig", errors="replace") as file:
         return delimiter_of(file.readline(2**16))

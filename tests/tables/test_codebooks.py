@@ -165,6 +165,24 @@ def test_create_table_in_two_dialects() -> None:
     assert said(mysql, "kind", "values", "about") == {"sex": ["category", ("F", "M"), "Sex"], "n": ["identifier", (), ""]}
 
 
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("INTERVAL", ""), ("INT4RANGE", ""), ("DATERANGE", ""), ("NUMRANGE", ""), ("POINT", ""), ("TIME", ""),
+        ("SMALLINT", "integer"), ("BIGSERIAL", "integer"), ("INT UNSIGNED", "integer"),
+        ("REAL", "real"), ("NUMERIC(5, 1)", "real"), ("MONEY", "real"), ("DOUBLE PRECISION", "real"),
+        ("DATE", "date"), ("TIMESTAMPTZ", "date"), ("DATETIME", "date"), ("TINYINT(1)", "boolean"), ("BOOLEAN", "boolean"),
+    ],
+)  # fmt: skip
+def test_a_type_is_that_and_not_one_whose_name_it_holds(written: str, kind: str) -> None:
+    assert read_codebook(f"CREATE TABLE t (a {written})").columns["a"].kind == kind
+
+
+def test_a_column_that_is_said_to_be_null_may_be() -> None:
+    book = read_codebook("CREATE TABLE t (a INT NULL, b INT NOT NULL, c INT)")
+    assert said(book, "nullable") == {"a": [True], "b": [False], "c": [False]}
+
+
 def test_what_a_statistics_package_says(tmp_path: Path) -> None:
     pyreadstat = pytest.importorskip("pyreadstat")
     pandas = pytest.importorskip("pandas")

@@ -93,23 +93,18 @@ def anonymize_file(
     (True, 4, 4, ['31–32', '31–32', '50–57', '50–57', 'age'])
     """
     goal = Path(target)
-    if goal.suffix not in _ENDINGS:
-        raise InvalidParameter(
-            f"target={goal.name!r} is invalid", why="its ending says neither CSV nor Parquet", instead='"released.parquet"'
-        )
-    if goal.is_dir():
-        raise InvalidParameter(
-            f"target={goal.name!r} is invalid", why="a folder has that name", instead="the name of a file, which may be there"
-        )
+    for wrong, why, instead in (
+        (goal.suffix not in _ENDINGS, "its ending says neither CSV nor Parquet", '"released.parquet"'),
+        (goal.is_dir(), "a folder has that name", "the name of a file, which may be there"),
+        (not goal.parent.is_dir(), "there is no such folder", "a folder that is there"),
+    ):
+        if wrong:
+            raise InvalidParameter(f"target={goal.name!r} is invalid", why=why, instead=instead)
     if connection is not None and str(source).lower().startswith((_MAPPING, _LABELS)):
         raise InvalidParameter(
             f"The table {str(source)!r} is invalid",
             why="what is written passes by a table of that name for a while",
             instead="a view of it under another name",
-        )
-    if not goal.parent.is_dir():
-        raise InvalidParameter(
-            f"target={goal.name!r} is invalid", why="there is no such folder", instead="a folder that is there"
         )
     with _opened(connection, memory_limit, temporary_directory) as duck:
         try:

@@ -208,9 +208,8 @@ def top(
     from cloister.session import Door
     from cloister.tables import Category, PrivateTable, Text
 
-    named = basket is not None or item is not None
+    listed, source = _declared(data, universe, basket, item)
     basket, item = basket or "basket", item or "item"
-    listed, source = _declared(data, universe, basket, item, named=named)
     promise = PureDP(epsilon)
     table = PrivateTable(source, {basket: Text(), item: Category(listed)}, unit=basket, max_rows=max_items)
     name = "".join(each if each.isalnum() else "_" for each in data.stem) or "baskets"
@@ -264,29 +263,24 @@ def _read(path: Path, basket: str | None, item: str | None) -> Read:
         raise _unreadable(path) from None
 
 
-def _declared(data: Path, universe: Path | None, basket: str, item: str, *, named: bool) -> tuple[list[str], Any]:
+def _declared(data: Path, universe: Path | None, basket: str | None, item: str | None) -> tuple[list[str], Any]:
     """The items that count, and where the rows are: a table with a row for each item stays a file, anything else is read."""
+    from cloister.mining.examples import WORDS
     from cloister.tables.sourcing.source_factory import recognise
 
-    sample = _is_sample(data)
-    if universe is not None:
-        try:
-            listed = [line.strip() for line in universe.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-        except (OSError, UnicodeDecodeError):
-            raise _unreadable(universe) from None
-    elif sample:
-        from cloister.mining.examples import WORDS
-
-        listed = list(WORDS)
-    else:
+    if universe is None and not _is_sample(data):
         raise InvalidParameter("Nothing was counted", why="the items that count are not declared", instead="--items items.txt")
-    if not sample and not data.is_file():
-        raise _unreadable(data)
-    if not sample and data.suffix.lower() not in _LINES and (named or {basket, item} <= recognise(str(data)).schema.keys()):
+    try:
+        written = "\n".join(WORDS) if universe is None else universe.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise _unreadable(universe or data) from None
+    listed, names = [line.strip() for line in written.splitlines() if line.strip()], (basket or "basket", item or "item")
+    table = data.is_file() and data.suffix.lower() not in _LINES
+    if table and (basket or item or recognise(str(data)).schema.keys() >= set(names)):
         return listed, str(data)
     held = _read(data, None, None).baskets
-    rows = {basket: [str(each) for each in held.basket.tolist()], item: [held.items[place] for place in held.item.tolist()]}
-    return listed, rows
+    columns = [str(each) for each in held.basket.tolist()], [held.items[place] for place in held.item.tolist()]
+    return listed, dict(zip(names, columns, strict=True))
 
 
 def _is_sample(path: Path) -> bool:

@@ -28,40 +28,16 @@ _MOST = 5_000
 _LONGEST_RANGE = 200
 """What is read by trying has a bound of its own: a text made for it would take hours."""
 _HEADS = {
-    "name": (
-        "name",
-        "column",
-        "variable",
-        "var",
-        "field",
-        "item",
-        "variable_name",
-        "column_name",
-        "spalte",
-        "变量",
-        "列",
-        "名称",
-    ),
-    "kind": ("kind", "type", "datatype", "data_type", "format", "typ", "类型"),
-    "low": ("low", "from", "min", "minimum", "lower", "least", "von", "最小值"),
-    "high": ("high", "to", "max", "maximum", "upper", "greatest", "bis", "最大值"),
-    "step": ("step", "precision", "resolution", "步长"),
-    "values": (
-        "values",
-        "categories",
-        "codes",
-        "levels",
-        "choices",
-        "range",
-        "options",
-        "value_labels",
-        "allowed_values",
-        "取值",
-    ),
-    "nullable": ("nullable", "null", "optional"),
-    "reason": ("reason", "source", "basis", "依据"),
-    "missing": ("missing", "missing_values", "missing_value", "na", "缺失值"),
-    "about": ("about", "description", "label", "title", "question", "meaning", "说明"),
+    "name column variable var field item variable_name column_name spalte 变量 列 名称": "name",
+    "kind type datatype data_type format typ 类型": "kind",
+    "low from min minimum lower least von 最小值": "low",
+    "high to max maximum upper greatest bis 最大值": "high",
+    "step precision resolution 步长": "step",
+    "values categories codes levels choices range options value_labels allowed_values 取值": "values",
+    "nullable null optional": "nullable",
+    "reason source basis 依据": "reason",
+    "missing missing_values missing_value na 缺失值": "missing",
+    "about description label title question meaning 说明": "about",
 }
 _REDCAP = {
     "variable_/_field_name": "name",
@@ -199,7 +175,7 @@ def letter(place: int) -> str:
 
 def _heads(row: Sequence[str]) -> dict[str, int]:
     cells = [re.sub(r"[\s_]+", "_", cell.strip().lower()) for cell in row]
-    known = {word: part for part, words in _HEADS.items() for word in words}
+    known = {word: part for words, part in _HEADS.items() for word in words.split()}
     if next(iter(_REDCAP)) in cells:
         known = _REDCAP
     found: dict[str, int] = {}

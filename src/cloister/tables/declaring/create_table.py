@@ -1,4 +1,5 @@
-"""SQL's CREATE TABLE as a codebook: types, CHECK constraints, enumerations, what may be NULL, and the primary key.
+"""SQL's CREATE TABLE as a codebook: types, CHECK constraints, enumerations, what is said to be NULL, and the primary
+key.
 
 A constraint holds for every row that the database lets in, so it is public with the schema. Only plain conjunctions are read:
 `CHECK (age BETWEEN 0 AND 120 AND sex IN ('F', 'M'))`. What a constraint says in another way is a note.
@@ -81,7 +82,8 @@ def _column(column: Any) -> ColumnDraft:
     ):
         places = declared.expressions[1].name
         step = f"0.{'0' * (int(places) - 1)}1" if places in "123456" else "1" if places == "0" else ""
-    return ColumnDraft(kind=kind, values=values, step=step, about=said)
+    nullable = any(isinstance(each, exp.NotNullColumnConstraint) and bool(each.args.get("allow_null")) for each in kinds)
+    return ColumnDraft(kind=kind, values=values, step=step, nullable=nullable, about=said)
 
 
 def _kind(declared: Any) -> tuple[str, tuple[str, ...]]:
@@ -89,17 +91,18 @@ def _kind(declared: Any) -> tuple[str, tuple[str, ...]]:
 
     if declared is None:
         return "", ()
-    if declared.this == exp.DataType.Type.ENUM:
-        return "category", tuple(each.name for each in declared.expressions)
-    name = declared.this.name if hasattr(declared.this, "name") else ""
-    if re.search("INT|SERIAL|YEAR", name):
-        return "integer", ()
-    if re.search("DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL|MONEY", name):
-        return "real", ()
-    if name.startswith(("DATE", "TIMESTAMP")):
-        return "date", ()
-    if name in ("BOOLEAN", "BIT"):
+    sort, sizes = declared.this, tuple(each.name for each in declared.expressions)
+    if sort == exp.DataType.Type.ENUM:
+        return "category", sizes
+    name = sort.name if hasattr(sort, "name") else ""
+    if name in ("BOOLEAN", "BIT") or (name == "TINYINT" and sizes == ("1",)):  # as MySQL writes a truth value
         return "boolean", ()
+    if sort in exp.DataType.INTEGER_TYPES or name == "YEAR" or name.endswith("SERIAL"):
+        return "integer", ()
+    if sort in exp.DataType.REAL_TYPES:
+        return "real", ()
+    if sort in exp.DataType.TEMPORAL_TYPES and not name.startswith("TIME_") and name not in ("TIME", "TIMETZ"):
+        return "date", ()
     return ("identifier" if name in ("UUID", "UNIQUEIDENTIFIER") else "text" if re.search("CHAR|TEXT", name) else ""), ()
 
 

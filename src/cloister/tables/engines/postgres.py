@@ -173,12 +173,8 @@ class PostgresPrepared(Prepared):
         """Whether the connection answers that the table stands and falls with."""
         from psycopg import Error
 
-        return tried(self._kept, Error) is not None
-
-    def _kept(self) -> Any:
-        """Fails where the table may have been dropped or emptied since it was made."""
         with self._placing:
-            return self._keeper.execute("SELECT 1") if self.materialised else True
+            return not self.materialised or tried(lambda: self._keeper.execute("SELECT 1"), Error) is not None
 
     def _store(self) -> bool:
         from psycopg import errors
@@ -269,7 +265,8 @@ class PostgresPrepared(Prepared):
             self._running[connection] = threading.get_ident()
         try:
             yield connection
-            self._kept()
+            if not self.stands():
+                raise ConnectionError("the table may have been emptied before it was read")
         finally:
             with self._lock:
                 self._running.pop(connection, None)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
 from cloister.errors import EngineError
-from cloister.parsers import QUOTED, delimiter_of, is_gzipped
+from cloister.parsers import QUOTED, delimiter_of
 
 LONGEST_LINE = 2**20
 """Bytes; a longer line is malformed, so that no line can take the memory that others need."""
@@ -124,7 +124,7 @@ def malformed_sql(relation: str, header: Header) -> str:
 
 
 def _open(path: Path | Openable) -> IO[bytes]:
-    if isinstance(path, Path) and is_gzipped(path):
+    if isinstance(path, Path) and path.suffix.lower() == ".gz":
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb")
 

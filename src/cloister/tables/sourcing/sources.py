@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from cloister.errors import EngineError, InvalidDeclaration
-from cloister.parsers import is_gzipped
 from cloister.tables.engines.connection import connected, without_progress_bar
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
@@ -196,7 +195,7 @@ class CsvSource(FileSource):
     @property
     def is_large(self) -> bool:
         """More than 256 MiB, or 64 when compressed."""
-        return self._bytes() > (2**26 if is_gzipped(self.path) else 2**28)
+        return self._bytes() > (2**26 if self.path.suffix.lower() == ".gz" else 2**28)
 
     def attach(self, connection: Any) -> str:
         """Registers a stream of the lines; the SELECT takes them apart."""
