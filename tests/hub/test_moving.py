@@ -113,8 +113,14 @@ def test_nothing_is_overwritten_and_nothing_stays_of_what_failed(
         with pytest.raises(MoveRefused, match="there is a hub in that database"):
             move(hub, address)
     settings = dataclasses.replace(house.settings, database=address, ledger=address)
-    with Hub(settings, ()) as hub, pytest.raises(MoveRefused, match="nothing is overwritten"):
-        move(hub, "files")
+    with Hub(settings, ()) as hub:
+        for there in ("ledger.db", "hub.db"):
+            with pytest.raises(MoveRefused, match=f"there is a {there} in .*, and nothing is overwritten"):
+                move(hub, "files")
+            (house.settings.data / there).unlink()
+        (house.settings.data / "hub.db-wal").write_bytes(b"frames of before")
+        with pytest.raises(MoveRefused, match=r"hub\.db-wal"):
+            move(hub, "files")
     assert not list(house.settings.data.glob("*.part*"))
 
 
