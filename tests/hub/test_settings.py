@@ -128,6 +128,28 @@ def test_a_hub_on_this_machine_is_in_order_and_so_is_one_behind_a_proxy(tmp_path
     check(behind)
 
 
+@pytest.mark.parametrize(
+    ("address", "origin"),
+    [
+        ("https://hub.example.org:443", "https://hub.example.org"),
+        ("https://Hub.Example.org/", "https://hub.example.org"),
+        ("HTTPS://hub.example.org:8443", "https://hub.example.org:8443"),
+        ("https://hub.example.org:80", "https://hub.example.org:80"),
+        ("http://hub.example.org:80/", "http://hub.example.org"),
+        ("https://[2001:DB8::443]:443", "https://[2001:db8::443]"),
+        ("https://[2001:db8::443]", "https://[2001:db8::443]"),
+        ("https://hub.example.org:", "https://hub.example.org"),
+    ],
+)
+def test_an_address_is_compared_as_browsers_write_it(address: str, origin: str, tmp_path: Path) -> None:
+    """Otherwise every form, the one to sign in too, would come from another site."""
+    settings = Settings(data=tmp_path, address=address, proxies="10.0.0.2")
+    assert weaknesses(settings) == []
+    assert settings.origin == origin
+    assert settings.secure is origin.startswith("https")
+    assert [each.name for each in weaknesses(Settings(data=tmp_path, address=address))] == ["proxies"] * settings.secure
+
+
 def test_a_hub_that_ends_tls_itself_needs_no_proxies(tmp_path: Path) -> None:
     certificate, key = Authority(tmp_path, "ours").issue("hub")
     own = Settings(data=tmp_path, address="https://hub.example.org", certificate=certificate, certificate_key=key)

@@ -160,7 +160,7 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         value = getattr(settings, name)
         if value and not Path(value).is_file():
             weak(name, "there is no such file", f'{name} = "/path/to/file.pem"', grave=True)
-    if settings.address.startswith("https://") and not settings.certificate and not settings.proxies.strip():
+    if settings.secure and not settings.certificate and not settings.proxies.strip():
         why = "TLS ends at a proxy that is not named, so that everybody seems to come from the proxy's address"
         weak("proxies", why, 'proxies = "127.0.0.1"', grave=True)
     for name in ("database", "ledger"):

@@ -19,6 +19,7 @@ from cloister.parsers import toml_in
 from cloister.stored import Stored
 
 PREFIX = "CLOISTER_HUB_"
+_KNOWN_PORT = re.compile(r"^(http://.+):(?:0*80)?$|^(https://.+):(?:0*443)?$")
 
 
 def _set(default: Any, about: str, *, secret: bool = False) -> Any:
@@ -105,13 +106,13 @@ class Settings:
     @property
     def secure(self) -> bool:
         """Whether people reach it by TLS, so that cookies may be marked so."""
-        return bool(self.certificate) or self.address.startswith("https://")
+        return bool(self.certificate) or self.origin.startswith("https://")
 
     @property
     def origin(self) -> str:
-        """How people reach it."""
+        """How people reach it, as browsers write it: in small letters, without a port that goes without saying."""
         if self.address:
-            return self.address.rstrip("/")
+            return _KNOWN_PORT.sub(r"\1\2", self.address.lower().rstrip("/"))
         return f"{'https' if self.certificate else 'http'}://{self.host}:{self.port}"
 
     def known_host(self, host: str) -> bool:
