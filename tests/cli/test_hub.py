@@ -164,6 +164,22 @@ def test_names_that_a_shell_would_take_apart_are_quoted_where_a_loss_is_asked_fo
     assert "vq 2026-Q1: ε = 0.7 left" in cloister(*thaw, "--loss", "vq 2026-Q1=0.3").stdout
 
 
+def test_what_looks_at_a_hub_makes_none_where_one_was_lost(data: Path) -> None:
+    """New keys and heads would stand in the place of those that are to be put back."""
+    (data / "hub.toml").write_text('title = "Lost"\n')
+    why = ("--who", "board", "--why", "disk")
+    for words in (
+        ("ledger", "show", str(data)),
+        ("ledger", "verify", str(data)),
+        ("ledger", "export", str(data)),
+        ("ledger", "raise", str(data), "people", "--epsilon", "1", *why),
+        ("ledger", "restore", str(data), "--loss", "people=1", *why),
+        ("worker", "--data", str(data)),
+    ):
+        assert "there is none in this folder" in cloister(*words, code=1).stderr, words
+        assert [path.name for path in data.iterdir()] == ["hub.toml"], words
+
+
 @pytest.fixture
 def asked(data: Path) -> Iterator[tuple[str, Visitor]]:
     """A hub that is served, and its analyst."""

@@ -260,7 +260,7 @@ def of_a_hub(settings: Settings) -> Settings:
     if not _is_there(settings):
         where = str(settings.data)
         raise InvalidParameter(
-            f"The hub {where!r} is invalid", why="there is none in this folder", instead="--data /srv/cloister"
+            f"The hub {where!r} is invalid", why="there is none in this folder", instead="the folder of a hub, as /srv/cloister"
         )
     return settings
 
@@ -356,7 +356,7 @@ def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
     from cloister.hub.serving import end_by
     from cloister.hub.settings import load
 
-    chosen = dataclasses.replace(load(data, file=settings, environment=os.environ), workers=jobs, pg_port=0)
+    chosen = dataclasses.replace(of_a_hub(load(data, file=settings, environment=os.environ)), workers=jobs, pg_port=0)
     told = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: told.set())
