@@ -1,7 +1,7 @@
 """A hub's folder copied while it runs, and put back.
 
-What is copied: hub.db and ledger.db by SQLite's own online backup, the encrypted tables, and the audit log's head; a manifest
-with the digest of each comes last, so that a copy that was interrupted is none.
+What is copied: hub.db and ledger.db by SQLite's own online backup, encrypted tables, masked batches, and the audit log's head; a
+manifest with the digest of each comes last, so that a copy that was interrupted is none.
 
 What is left out on purpose:
 
@@ -46,7 +46,7 @@ def back_up(settings: Settings, folder: Path) -> int:
         raise BackupRefused(
             "The backup was not made",
             why="the hub's databases are on PostgreSQL",
-            instead="pg_dump, and a copy of the folder vault",
+            instead="copies of trail.head, both databases (pg_dump) and the folders vault and masked, in this order",
         )
     if not settings.path("hub.db").is_file():
         raise BackupRefused(
