@@ -104,6 +104,10 @@ def test_nothing_is_overwritten_and_nothing_stays_of_what_failed(
         for wrong, why in (("files", "there already"), ("mysql://db/hub", "not PostgreSQL's")):
             with pytest.raises(cl.CloisterError, match=why):
                 move(hub, wrong)
+        for wrong in ("ledger2.db", "files", "mysql://db/ledger"):
+            with pytest.raises(cl.InvalidParameter, match="not PostgreSQL's"):
+                move(hub, address, wrong, dry_run=True)
+            assert not Path(wrong).exists()
         with monkeypatch.context() as patched:
             patched.setattr("cloister.hub.moving.ledger_copied", away)
             with pytest.raises(cl.LedgerError, match="away"):

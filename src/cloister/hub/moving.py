@@ -56,7 +56,7 @@ def move(hub: Hub, database: str, ledger: str = "", *, dry_run: bool = False) ->
             why="its databases are there already",
             instead="cloister hub move postgresql://hub@db.example.org/hub" if files else f"cloister hub move {FILES}",
         )
-    if not files and not database.startswith("postgresql://"):
+    if not files and not all(each.startswith("postgresql://") for each in (database, ledger or database)):
         raise InvalidParameter(
             "The address is invalid", why="it is not PostgreSQL's", instead="postgresql://hub@db.example.org/hub"
         )
