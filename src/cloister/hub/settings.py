@@ -228,6 +228,8 @@ def _of_file(path: Path) -> dict[str, Any]:
 def _value(name: str, kind: Any, value: Any) -> Any:
     if kind == "int":
         try:
+            if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+                raise ValueError
             return int(value)
         except (TypeError, ValueError):
             raise InvalidParameter(
