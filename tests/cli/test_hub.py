@@ -67,6 +67,17 @@ def test_check_lists_every_setting_and_says_what_is_wrong(data: Path) -> None:
     assert "'colour'" in cloister("hub", "check", "--data", str(data), code=1).stderr
 
 
+def test_the_environment_names_the_folder_where_no_option_does(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (data / "hub.toml").write_text('title = "Riverside"\n')
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setenv("CLOISTER_HUB_DATA", str(data))
+    shown = cloister("hub", "check").stdout
+    assert f"data = {data}\ntitle = Riverside\n" in shown
+    assert f"data = {tmp_path}\ntitle = cloister\n" in cloister("hub", "--data", str(tmp_path), "check").stdout
+
+
 def test_a_hub_with_a_grave_fault_does_not_start(data: Path) -> None:
     refused = cloister("hub", "--data", str(data), "--host", "0.0.0.0", code=1)
     assert "was not started" in refused.stderr

@@ -66,7 +66,11 @@ def test_names_that_are_none_are_refused(tmp_path: Path) -> None:
 
 def test_the_folder_is_not_a_setting_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "hub.toml").write_text('data = "/elsewhere"\n')
-    assert load(tmp_path).data == tmp_path
+    with pytest.raises(InvalidParameter, match="Instead: --data /elsewhere"):
+        load(tmp_path)
+    assert load(tmp_path / "hub", environment={f"{PREFIX}DATA": "/elsewhere"}).data == tmp_path / "hub", (
+        "what a command is given wins"
+    )
 
 
 def test_secrets_are_shown_nowhere(tmp_path: Path) -> None:

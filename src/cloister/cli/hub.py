@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cloister.hub.settings import Settings
 
 _HERE = Path("hub")
-_DATA = click.option("--data", type=FOLDER, help="The hub's folder (default: ./hub).")
+_DATA = click.option("--data", type=FOLDER, help="The hub's folder (default: CLOISTER_HUB_DATA, or ./hub).")
 _SETTINGS = click.option(
     "--settings",
     "file",
@@ -295,7 +295,7 @@ def settings_of(data: Path | None, file: Path | None = None, **given: Any) -> Se
         from cloister.hub.settings import load
     except ImportError:
         raise MissingDependency("The hub was not started", why="its parts are not installed", instead=install("hub")) from None
-    return load(data or _HERE, file=file, environment=os.environ, **given)
+    return load(data or Path(os.environ.get("CLOISTER_HUB_DATA") or _HERE), file=file, environment=os.environ, **given)
 
 
 def _password_link(opened: Hub, address: str) -> str:

@@ -34,7 +34,7 @@ class Settings:
     8765
     """
 
-    data: Path = field(metadata={"about": "The folder that holds everything of this hub.", "secret": False})
+    data: Path = field(metadata={"about": "The folder of everything in this hub; never set in a file.", "secret": False})
     title: str = _set("cloister", "The hub's name, on every page.")
     institution: str = _set("", "The institution that runs it.")
     host: str = _set("127.0.0.1", "The address to listen on.")
@@ -168,7 +168,7 @@ SETTINGS = Stored(
 
 
 def known_settings() -> dict[str, Field[Any]]:
-    """Every setting: its name in a file, and its field. (`data` stands in no file: it is where the file lies.)
+    """Every setting: its name in a file, and its field. (`data` stands in no file.)
 
     >>> known_settings()["port"].default
     8765
@@ -192,17 +192,17 @@ def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str]
             f"The settings {path.name!r} are invalid", why="there is no such file", instead="--settings hub.toml"
         )
     known = known_settings()
+    del known["data"]
     for name, text in (environment or {}).items():
-        if name.startswith(PREFIX):
+        if name.startswith(PREFIX) and name != f"{PREFIX}DATA":
             values[name.removeprefix(PREFIX).lower()] = text
     values |= {name: value for name, value in given.items() if value is not None}
-    values.pop("data", None)
     for name in values:
         if name not in known:
             raise InvalidParameter(
                 f"The setting {name!r} is invalid",
                 why="there is none of that name",
-                instead="cloister hub check lists all settings",
+                instead=f"--data {values[name]}" if name == "data" else "cloister hub check lists all settings",
             )
     return SETTINGS.made({name: _value(name, known[name].type, value) for name, value in values.items()}, data=data)
 
