@@ -7,7 +7,7 @@ set -eu
 aside="$DATA.lost-$(date -u +%Y-%m-%dT%H%M%SZ)"
 umask 077
 mkdir -p "$DATA" "$aside"
-for name in hub.db hub.db-wal hub.db-shm ledger.db ledger.db-wal ledger.db-shm vault; do
-  if [ -e "$DATA/$name" ]; then mv "$DATA/$name" "$aside/"; fi
+for path in "$DATA"/hub.db* "$DATA"/ledger.db* "$DATA/vault"; do
+  if [ -e "$path" ]; then mv "$path" "$aside/"; fi
 done
 cloister hub restore "$BACKUP" --data "$DATA"

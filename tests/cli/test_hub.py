@@ -67,6 +67,17 @@ def test_check_lists_every_setting_and_says_what_is_wrong(data: Path) -> None:
     assert "'colour'" in cloister("hub", "check", "--data", str(data), code=1).stderr
 
 
+def test_the_environment_names_the_folder_where_no_option_does(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (data / "hub.toml").write_text('title = "Riverside"\n')
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setenv("CLOISTER_HUB_DATA", str(data))
+    shown = cloister("hub", "check").stdout
+    assert f"data = {data}\ntitle = Riverside\n" in shown
+    assert f"data = {tmp_path}\ntitle = cloister\n" in cloister("hub", "--data", str(tmp_path), "check").stdout
+
+
 def test_a_hub_with_a_grave_fault_does_not_start(data: Path) -> None:
     refused = cloister("hub", "--data", str(data), "--host", "0.0.0.0", code=1)
     assert "was not started" in refused.stderr
@@ -162,6 +173,22 @@ def test_names_that_a_shell_would_take_apart_are_quoted_where_a_loss_is_asked_fo
     assert "Instead: --loss 'vq 2026-Q1=0.3'" in low
     assert "Instead: --loss 'vq 2026-Q1=…'" in cloister(*thaw, code=1).stderr
     assert "vq 2026-Q1: ε = 0.7 left" in cloister(*thaw, "--loss", "vq 2026-Q1=0.3").stdout
+
+
+def test_what_looks_at_a_hub_makes_none_where_one_was_lost(data: Path) -> None:
+    """New keys and heads would stand in the place of those that are to be put back."""
+    (data / "hub.toml").write_text('title = "Lost"\n')
+    why = ("--who", "board", "--why", "disk")
+    for words in (
+        ("ledger", "show", str(data)),
+        ("ledger", "verify", str(data)),
+        ("ledger", "export", str(data)),
+        ("ledger", "raise", str(data), "people", "--epsilon", "1", *why),
+        ("ledger", "restore", str(data), "--loss", "people=1", *why),
+        ("worker", "--data", str(data)),
+    ):
+        assert "there is none in this folder" in cloister(*words, code=1).stderr, words
+        assert [path.name for path in data.iterdir()] == ["hub.toml"], words
 
 
 @pytest.fixture

@@ -182,6 +182,7 @@ def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
         (('otherwise = "always"', "rules = 1"), "rules of another form"),
         (('otherwise = "always"', 'rules = [{table = ["people"], answer = "always"}]'), "none of its private ones"),
         (('otherwise = "always"', 'other = "always"'), "rules of another form"),
+        (("[policy]", "time_limt = 3\n[policy]"), "'time_limt' is not one of the words of [site]"),
         (("people = { rho", "folk = { rho"), "has no budget"),
         (("source =", "public = true\nsource ="), "a private table"),
         (("[budgets]", f"{AGES}\n[budgets]\nages = {{ rho = 1 }}"), "have two budgets"),

@@ -123,6 +123,19 @@ def test_it_takes_the_place_of_nothing(copied: tuple[House, Visitor, Path]) -> N
         back_up(house.settings, backup)
 
 
+@pytest.mark.parametrize("name", ["hub.db-wal", "ledger.db-wal", "ledger.db-shm", "hub.db-journal"])
+def test_a_log_without_its_database_is_not_written_over_what_is_put_back(copied: tuple[House, Visitor, Path], name: str) -> None:
+    """After a kill the log stays; SQLite would take it for the log of any database of that name."""
+    house, _, backup = copied
+    lost(house, heads=True)
+    (house.settings.data / name).write_bytes(b"frames of before")
+    with pytest.raises(BackupRefused, match=name):
+        put_back(backup, house.settings)
+    assert not (house.settings.data / "hub.db").exists()
+    (house.settings.data / name).unlink()
+    put_back(backup, house.settings)
+
+
 def test_what_was_changed_interrupted_or_is_none_is_not_put_back(copied: tuple[House, Visitor, Path], tmp_path: Path) -> None:
     _, _, backup = copied
     target = Settings(data=tmp_path / "new")
@@ -153,8 +166,11 @@ def rewrite(at: Path, name: str) -> None:
 def test_where_there_is_no_hub_in_files_there_is_no_backup(tmp_path: Path) -> None:
     with pytest.raises(BackupRefused, match="no hub"):
         back_up(Settings(data=tmp_path), tmp_path / "backup")
-    with pytest.raises(BackupRefused, match="PostgreSQL"):
+    with pytest.raises(BackupRefused, match=r"(?s)PostgreSQL.*trail\.head, both databases .* vault and masked"):
         back_up(Settings(data=tmp_path, database="postgresql://hub@db/hub"), tmp_path / "backup")
+    for there in ({"database": "postgresql://hub@db/hub"}, {"ledger": "postgresql://hub@db/hub"}):
+        with pytest.raises(BackupRefused, match="PostgreSQL"):  # where nothing would read what is put back
+            put_back(tmp_path / "nowhere", Settings(data=tmp_path / "new", **there))
     with pytest.raises(cl.InvalidParameter):
         put_back(tmp_path / "nowhere", Settings(data=tmp_path / "new"))
 

@@ -104,6 +104,10 @@ def test_nothing_is_overwritten_and_nothing_stays_of_what_failed(
         for wrong, why in (("files", "there already"), ("mysql://db/hub", "not PostgreSQL's")):
             with pytest.raises(cl.CloisterError, match=why):
                 move(hub, wrong)
+        for wrong in ("ledger2.db", "files", "mysql://db/ledger"):
+            with pytest.raises(cl.InvalidParameter, match="not PostgreSQL's"):
+                move(hub, address, wrong, dry_run=True)
+            assert not Path(wrong).exists()
         with monkeypatch.context() as patched:
             patched.setattr("cloister.hub.moving.ledger_copied", away)
             with pytest.raises(cl.LedgerError, match="away"):
@@ -113,8 +117,14 @@ def test_nothing_is_overwritten_and_nothing_stays_of_what_failed(
         with pytest.raises(MoveRefused, match="there is a hub in that database"):
             move(hub, address)
     settings = dataclasses.replace(house.settings, database=address, ledger=address)
-    with Hub(settings, ()) as hub, pytest.raises(MoveRefused, match="nothing is overwritten"):
-        move(hub, "files")
+    with Hub(settings, ()) as hub:
+        for there in ("ledger.db", "hub.db"):
+            with pytest.raises(MoveRefused, match=f"there is a {there} in .*, and nothing is overwritten"):
+                move(hub, "files")
+            (house.settings.data / there).unlink()
+        (house.settings.data / "hub.db-wal").write_bytes(b"frames of before")
+        with pytest.raises(MoveRefused, match=r"hub\.db-wal"):
+            move(hub, "files")
     assert not list(house.settings.data.glob("*.part*"))
 
 

@@ -41,10 +41,10 @@ def test_each_setting_says_what_it_is_and_is_read_from_file_and_environment(name
 
 @pytest.mark.parametrize("name", EACH)
 def test_a_value_of_the_wrong_kind_is_refused_by_name_without_showing_a_secret(name: str, tmp_path: Path) -> None:
-    wrong = '"canary"' if EACH[name].type == "int" else "[1]"
-    (tmp_path / "hub.toml").write_text(f"{name} = {wrong}\n")
-    with pytest.raises(InvalidParameter, match=name):
-        load(tmp_path)
+    for wrong in ('"canary"', "1.9", "true", "inf", "nan") if EACH[name].type == "int" else ("[1]", "1", "true"):
+        (tmp_path / "hub.toml").write_text(f"{name} = {wrong}\n")
+        with pytest.raises(InvalidParameter, match=name):
+            load(tmp_path)
 
 
 def test_names_that_are_none_are_refused(tmp_path: Path) -> None:
@@ -66,7 +66,11 @@ def test_names_that_are_none_are_refused(tmp_path: Path) -> None:
 
 def test_the_folder_is_not_a_setting_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "hub.toml").write_text('data = "/elsewhere"\n')
-    assert load(tmp_path).data == tmp_path
+    with pytest.raises(InvalidParameter, match="Instead: --data /elsewhere"):
+        load(tmp_path)
+    assert load(tmp_path / "hub", environment={f"{PREFIX}DATA": "/elsewhere"}).data == tmp_path / "hub", (
+        "what a command is given wins"
+    )
 
 
 def test_secrets_are_shown_nowhere(tmp_path: Path) -> None:
@@ -126,6 +130,28 @@ def test_a_hub_on_this_machine_is_in_order_and_so_is_one_behind_a_proxy(tmp_path
     assert behind.secure
     assert behind.origin == "https://hub.example.org"
     check(behind)
+
+
+@pytest.mark.parametrize(
+    ("address", "origin"),
+    [
+        ("https://hub.example.org:443", "https://hub.example.org"),
+        ("https://Hub.Example.org/", "https://hub.example.org"),
+        ("HTTPS://hub.example.org:8443", "https://hub.example.org:8443"),
+        ("https://hub.example.org:80", "https://hub.example.org:80"),
+        ("http://hub.example.org:80/", "http://hub.example.org"),
+        ("https://[2001:DB8::443]:443", "https://[2001:db8::443]"),
+        ("https://[2001:db8::443]", "https://[2001:db8::443]"),
+        ("https://hub.example.org:", "https://hub.example.org"),
+    ],
+)
+def test_an_address_is_compared_as_browsers_write_it(address: str, origin: str, tmp_path: Path) -> None:
+    """Otherwise every form, the one to sign in too, would come from another site."""
+    settings = Settings(data=tmp_path, address=address, proxies="10.0.0.2")
+    assert weaknesses(settings) == []
+    assert settings.origin == origin
+    assert settings.secure is origin.startswith("https")
+    assert [each.name for each in weaknesses(Settings(data=tmp_path, address=address))] == ["proxies"] * settings.secure
 
 
 def test_a_hub_that_ends_tls_itself_needs_no_proxies(tmp_path: Path) -> None:

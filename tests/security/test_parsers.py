@@ -12,10 +12,9 @@ ROOT = Path(__file__).parents[2]
 OWN = {
     "cloister/hub/settings.py": "the administrator's own file",
     "cloister/cli/declared.py": "the person's own file",
-    "cloister/cli/party.py": "the own file of a site or a key holder",
+    "cloister/cli/party.py": "the own file of a site, a key holder or a sealed store's owner",
     "cloister/cli/bounds.py": "the person's own file",
     "cloister/cli/survey.py": "the researcher's own file",
-    "cloister/cli/vault.py": "the owner's own file",
 }
 """What reads TOML of any length (`toml_in`), and whose text it is."""
 

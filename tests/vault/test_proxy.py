@@ -279,7 +279,13 @@ def test_what_an_owner_does_with_a_folder(tmp_path: Path, holder: KeyHolder) -> 
     for wrong, why in ((["--listen", "0.0.0.0:1"], "TLS"), (["--listen", "x"], "HOST:PORT")):
         found = CliRunner().invoke(cli, ["vault", "proxy", "--data", data, *wrong])
         assert why in str(found.exception)
-    for part, why in (("equal = true", "other words"), ("[0, 120]", "two bounds")):
-        (tmp_path / "owner" / "vault.toml").write_text(text.replace(part, "odd = 1" if part[0] == "e" else "[1]", 1))
+    for part, wrong, why in (
+        ("equal = true", "odd = 1", "other words"),
+        ("[0, 120]", "[1]", "two bounds"),
+        ("person = ", "persn = ", "'persn' is not one of the words of [collections.people]"),
+        ("store = ", "data_sets = 'x'\nstore = ", "'data_sets' is not one of the words of [vault]"),
+    ):
+        assert part in text
+        (tmp_path / "owner" / "vault.toml").write_text(text.replace(part, wrong, 1))
         found = CliRunner().invoke(cli, ["vault", "verify", "--data", data])
         assert why in str(found.exception)

@@ -236,11 +236,10 @@ def _opened(data: Path) -> Iterator[_Here]:
 
 
 def _settings(data: Path) -> dict[str, Any]:
-    told = settings_in(data / "csp.toml", "cloister csp init FOLDER --name NAME")
+    known = ("name", "hub", "hub_key", "certificate", "proxy", "a_day", "batches", "exact")
+    told = settings_in(data / "csp.toml", "cloister csp init FOLDER --name NAME", key_holder=known)
     own, budgets = told.get("key_holder", {}), told.get("budgets", {})
-    texts = (
-        {part: own.get(part, "") for part in ("name", "hub", "hub_key", "certificate", "proxy")} if isinstance(own, dict) else {}
-    )
+    texts = {part: own.get(part, "") for part in known[:5]} if isinstance(own, dict) else {}
     if not texts.get("name") or not all(isinstance(each, str) for each in texts.values()) or not isinstance(budgets, dict):
         raise _invalid("it names no key holder", '[key_holder]\nname = "keys"')
     numbers = {part: own.get(part, usual) for part, usual in (("a_day", 1000), ("batches", 10_000))}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cloister.hub.settings import Settings
 
 _HERE = Path("hub")
-_DATA = click.option("--data", type=FOLDER, help="The hub's folder (default: ./hub).")
+_DATA = click.option("--data", type=FOLDER, help="The hub's folder (default: CLOISTER_HUB_DATA, or ./hub).")
 _SETTINGS = click.option(
     "--settings",
     "file",
@@ -260,7 +260,7 @@ def of_a_hub(settings: Settings) -> Settings:
     if not _is_there(settings):
         where = str(settings.data)
         raise InvalidParameter(
-            f"The hub {where!r} is invalid", why="there is none in this folder", instead="--data /srv/cloister"
+            f"The hub {where!r} is invalid", why="there is none in this folder", instead="the folder of a hub, as /srv/cloister"
         )
     return settings
 
@@ -295,7 +295,7 @@ def settings_of(data: Path | None, file: Path | None = None, **given: Any) -> Se
         from cloister.hub.settings import load
     except ImportError:
         raise MissingDependency("The hub was not started", why="its parts are not installed", instead=install("hub")) from None
-    return load(data or _HERE, file=file, environment=os.environ, **given)
+    return load(data or Path(os.environ.get("CLOISTER_HUB_DATA") or _HERE), file=file, environment=os.environ, **given)
 
 
 def _password_link(opened: Hub, address: str) -> str:
@@ -356,7 +356,7 @@ def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
     from cloister.hub.serving import end_by
     from cloister.hub.settings import load
 
-    chosen = dataclasses.replace(load(data, file=settings, environment=os.environ), workers=jobs, pg_port=0)
+    chosen = dataclasses.replace(of_a_hub(load(data, file=settings, environment=os.environ)), workers=jobs, pg_port=0)
     told = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: told.set())

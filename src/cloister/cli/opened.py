@@ -62,9 +62,9 @@ def open_ledger(where: str | None) -> Iterator[Ledger]:
 def existing_ledger(where: str) -> Iterator[Ledger]:
     """A ledger that is there, in a file or in a hub's folder: opening any other name would make a new one."""
     if "://" not in where and any((Path(where) / name).is_file() for name in ("hub.db", "hub.toml")):
-        from cloister.cli.hub import open_hub, settings_of
+        from cloister.cli.hub import of_a_hub, open_hub, settings_of
 
-        with open_hub(settings_of(Path(where)), services=False) as opened:
+        with open_hub(of_a_hub(settings_of(Path(where))), services=False) as opened:
             yield opened.ledger
         return
     if "://" not in where and not Path(where).is_file():

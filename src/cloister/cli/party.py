@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +33,23 @@ def folder_option(whose: str, usual: str) -> Callable[[Any], Any]:
     return click.option("--data", type=FOLDER, default=Path(usual), help=f"{whose} (default: ./{usual}).")
 
 
-def settings_in(path: Path, instead: str) -> dict[str, Any]:
-    """What a TOML file of a party says."""
+def settings_in(path: Path, instead: str, **parts: Collection[str]) -> dict[str, Any]:
+    """What a TOML file of a party says, each of the named `parts` in no other words than these."""
     try:
-        return toml_in(path)
+        told = toml_in(path)
     except (OSError, ValueError) as error:
         raise InvalidDeclaration(f"The file {path.name} is invalid", why=str(error), instead=instead) from None
+    for part, known in parts.items():
+        check_words(path.name, part, told.get(part), known)
+    return told
+
+
+def check_words(file: str, part: str, told: Any, known: Collection[str]) -> None:
+    """Refuse a word that nothing reads: what its writer means by it would not hold."""
+    for word in told if isinstance(told, dict) else ():
+        if word not in known:
+            why = f"{word!r} is not one of the words of [{part}]"
+            raise InvalidDeclaration(f"The file {file} is invalid", why=why, instead=", ".join(known))
 
 
 @contextlib.contextmanager

@@ -436,9 +436,10 @@ def _settings(data: Path) -> _Settings:
     from cloister.session.questions.limits import checked_limit
     from cloister.together.site import TIME_LIMIT
 
-    told = settings_in(data / "site.toml", "cloister site init FOLDER --name NAME")
+    known = ("name", "hub", "certificate", "proxy", "time_limit")
+    told = settings_in(data / "site.toml", "cloister site init FOLDER --name NAME", site=known)
     own, policy = told.get("site", {}), told.get("policy", {})
-    texts = {part: own.get(part, "") for part in ("name", "hub", "certificate", "proxy")} if isinstance(own, dict) else {}
+    texts = {part: own.get(part, "") for part in known[:4]} if isinstance(own, dict) else {}
     if not all(isinstance(each, str) for each in texts.values()) or not texts.get("name") or not isinstance(policy, dict):
         raise _invalid("it names no site", '[site]\nname = "north"')
     limit = own.get("time_limit", TIME_LIMIT)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cloister.cli.party import alone, end_if_broken, folder_option, own_files, show_log
+from cloister.cli.party import alone, check_words, end_if_broken, folder_option, own_files, settings_in, show_log
 from cloister.cli.written import FILE, FOLDER
 from cloister.errors import InvalidDeclaration, InvalidParameter
-from cloister.parsers import toml_in
 from cloister.printable import shown
 
 if TYPE_CHECKING:
@@ -462,6 +461,7 @@ def _collection(store: Vault, name: str, told: Any) -> Collection:
     fields = told.get("fields", {}) if isinstance(told, dict) else None
     if not isinstance(fields, dict) or not fields:
         raise _wrong(f"the collection {name!r} has no fields", f"[collections.{name}.fields]")
+    check_words("vault.toml", f"collections.{name}", told, ("fields", "person", "masked"))
     return store.collection(name, {field: _field(field, how) for field, how in fields.items()}, person=told.get("person"))
 
 
@@ -498,12 +498,7 @@ def _views(store: Vault, data: Path) -> Views:
 
 
 def _settings(data: Path) -> dict[str, Any]:
-    try:
-        told = toml_in(data / "vault.toml")
-    except (OSError, ValueError):
-        raise InvalidDeclaration(
-            "The file vault.toml is invalid", why="it is missing, or is not TOML", instead="cloister vault init vault --store …"
-        ) from None
+    told = settings_in(data / "vault.toml", "cloister vault init vault --store …", vault=("store", "data_set"))
     own, parts = told.get("vault", {}), {part: told.get(part, {}) for part in ("collections", "views", "people")}
     if not isinstance(own, dict) or not isinstance(own.get("store"), str):
         raise _wrong("it names no store", '[vault]\nstore = "sqlite:///sealed.db"')

@@ -1,7 +1,7 @@
 """A hub's folder copied while it runs, and put back.
 
-What is copied: hub.db and ledger.db by SQLite's own online backup, the encrypted tables, and the audit log's head; a manifest
-with the digest of each comes last, so that a copy that was interrupted is none.
+What is copied: hub.db and ledger.db by SQLite's own online backup, encrypted tables, masked batches, and the audit log's head; a
+manifest with the digest of each comes last, so that a copy that was interrupted is none.
 
 What is left out on purpose:
 
@@ -46,7 +46,7 @@ def back_up(settings: Settings, folder: Path) -> int:
         raise BackupRefused(
             "The backup was not made",
             why="the hub's databases are on PostgreSQL",
-            instead="pg_dump, and a copy of the folder vault",
+            instead="copies of trail.head, both databases (pg_dump) and the folders vault and masked, in this order",
         )
     if not settings.path("hub.db").is_file():
         raise BackupRefused(
@@ -86,13 +86,18 @@ def put_back(folder: Path, settings: Settings) -> int:
     Heads that are still there stay: they tell what the backup lacks.
     """
     data = settings.data
-    for name in _DATABASES:
-        if (data / name).exists():
-            raise BackupRefused(
-                "The backup was not put back",
-                why=f"there is a {name} in {data.name}, and nothing is overwritten",
-                instead="move hub.db*, ledger.db* and vault away; leave ledger.head and trail.head where they are",
-            )
+    if settings.database or settings.ledger:
+        raise BackupRefused(
+            "The backup was not put back",
+            why="the hub's databases are on PostgreSQL",
+            instead="take the lines database and ledger out of hub.toml first; afterwards cloister hub move postgresql://…",
+        )
+    if in_the_way := database_file(data):
+        raise BackupRefused(
+            "The backup was not put back",
+            why=f"there is a {in_the_way} in {data.name}, and nothing is overwritten",
+            instead="move hub.db*, ledger.db* and vault away; leave ledger.head and trail.head where they are",
+        )
     files = _checked(folder)
     with _disk("The backup was not put back"):
         for part in (_TABLES, _MASKED):
@@ -106,6 +111,13 @@ def put_back(folder: Path, settings: Settings) -> int:
             _settle(part)
             part.replace(data / name)
     return len(files)
+
+
+def database_file(data: Path) -> str:
+    """The name of a file of the hub's databases in a folder, or empty; a log without its database is one too, since SQLite
+    would write it over another database that is put there."""
+    names = [f"{name}{end}" for name in _DATABASES for end in ("", "-wal", "-shm", "-journal")]
+    return next((name for name in names if (data / name).exists()), "")
 
 
 def _checked(folder: Path) -> list[str]:

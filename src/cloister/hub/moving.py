@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Table, delete, func, insert, inspect, select,
 from sqlalchemy.exc import DBAPIError
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.backup import database_file
 from cloister.hub.database import Base, Damaged, Database, answering, every_model, sqlite_address
 from cloister.hub.hub import Hub
 from cloister.hub.migrations import configuration
@@ -55,7 +56,7 @@ def move(hub: Hub, database: str, ledger: str = "", *, dry_run: bool = False) ->
             why="its databases are there already",
             instead="cloister hub move postgresql://hub@db.example.org/hub" if files else f"cloister hub move {FILES}",
         )
-    if not files and not database.startswith("postgresql://"):
+    if not files and not all(each.startswith("postgresql://") for each in (database, ledger or database)):
         raise InvalidParameter(
             "The address is invalid", why="it is not PostgreSQL's", instead="postgresql://hub@db.example.org/hub"
         )
@@ -63,13 +64,13 @@ def move(hub: Hub, database: str, ledger: str = "", *, dry_run: bool = False) ->
         raise MoveRefused(
             "The hub was not moved", why="its ledger is frozen", instead="cloister ledger restore DIR, and then again"
         )
-    new = [settings.path(name) for name in ("hub.db", "ledger.db")] if files else []
-    if any(path.exists() for path in new):
+    if files and (in_the_way := database_file(settings.data)):
         raise MoveRefused(
             "The hub was not moved",
-            why=f"there is a hub.db or a ledger.db in {settings.data.name}, and nothing is overwritten",
-            instead="put both into another folder first",
+            why=f"there is a {in_the_way} in {settings.data.name}, and nothing is overwritten",
+            instead="move hub.db* and ledger.db* into another folder first",
         )
+    new = [settings.path(name) for name in ("hub.db", "ledger.db")] if files else []
     with _drafts(new) as drafts:
         places = (sqlite_address(drafts[0]), drafts[1]) if drafts else (database, ledger or database)
         old = settings.ledger or settings.path("ledger.db")

@@ -19,6 +19,7 @@ from cloister.parsers import toml_in
 from cloister.stored import Stored
 
 PREFIX = "CLOISTER_HUB_"
+_KNOWN_PORT = re.compile(r"^(http://.+):(?:0*80)?$|^(https://.+):(?:0*443)?$")
 
 
 def _set(default: Any, about: str, *, secret: bool = False) -> Any:
@@ -33,7 +34,7 @@ class Settings:
     8765
     """
 
-    data: Path = field(metadata={"about": "The folder that holds everything of this hub.", "secret": False})
+    data: Path = field(metadata={"about": "The folder of everything in this hub; never set in a file.", "secret": False})
     title: str = _set("cloister", "The hub's name, on every page.")
     institution: str = _set("", "The institution that runs it.")
     host: str = _set("127.0.0.1", "The address to listen on.")
@@ -105,13 +106,13 @@ class Settings:
     @property
     def secure(self) -> bool:
         """Whether people reach it by TLS, so that cookies may be marked so."""
-        return bool(self.certificate) or self.address.startswith("https://")
+        return bool(self.certificate) or self.origin.startswith("https://")
 
     @property
     def origin(self) -> str:
-        """How people reach it."""
+        """How people reach it, as browsers write it: in small letters, without a port that goes without saying."""
         if self.address:
-            return self.address.rstrip("/")
+            return _KNOWN_PORT.sub(r"\1\2", self.address.lower().rstrip("/"))
         return f"{'https' if self.certificate else 'http'}://{self.host}:{self.port}"
 
     def known_host(self, host: str) -> bool:
@@ -167,7 +168,7 @@ SETTINGS = Stored(
 
 
 def known_settings() -> dict[str, Field[Any]]:
-    """Every setting: its name in a file, and its field. (`data` stands in no file: it is where the file lies.)
+    """Every setting: its name in a file, and its field. (`data` stands in no file.)
 
     >>> known_settings()["port"].default
     8765
@@ -191,17 +192,17 @@ def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str]
             f"The settings {path.name!r} are invalid", why="there is no such file", instead="--settings hub.toml"
         )
     known = known_settings()
+    del known["data"]
     for name, text in (environment or {}).items():
-        if name.startswith(PREFIX):
+        if name.startswith(PREFIX) and name != f"{PREFIX}DATA":
             values[name.removeprefix(PREFIX).lower()] = text
     values |= {name: value for name, value in given.items() if value is not None}
-    values.pop("data", None)
     for name in values:
         if name not in known:
             raise InvalidParameter(
                 f"The setting {name!r} is invalid",
                 why="there is none of that name",
-                instead="cloister hub check lists all settings",
+                instead=f"--data {values[name]}" if name == "data" else "cloister hub check lists all settings",
             )
     return SETTINGS.made({name: _value(name, known[name].type, value) for name, value in values.items()}, data=data)
 
@@ -227,6 +228,8 @@ def _of_file(path: Path) -> dict[str, Any]:
 def _value(name: str, kind: Any, value: Any) -> Any:
     if kind == "int":
         try:
+            if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+                raise ValueError
             return int(value)
         except (TypeError, ValueError):
             raise InvalidParameter(

@@ -12,7 +12,7 @@ from sqlalchemy import select
 import cloister as cl
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.web.languages import language_of
-from cloister.hub.web.maps import MOST_AREAS, SHADES, map_of, said_beside
+from cloister.hub.web.maps import MOST_AREAS, SHADES, Map, map_of, map_svg, said_beside, shaded
 from cloister.noise import Random
 from tests.hub.asking.conftest import MAY, Stage
 from tests.hub.asking.test_dashboards import post
@@ -83,6 +83,41 @@ def test_rows_without_a_place_are_said_beside_the_map() -> None:
     assert found.missing[0] == 1234
     assert f"NULL: 1,234 ± {found.missing[1]:g}." in said_beside(found, language_of("en"))
     assert "NULL" in " ".join(said_beside(found, language_of("zh_CN")))
+
+
+def squares(*told: tuple[float, float]) -> Map:
+    """A map of squares in a row, of these numbers with their margins."""
+    outlines = {str(x): [[(x, 0.0), (x + 1.0, 0.0), (x + 1.0, 1.0), (x, 1.0)]] for x in map(float, range(len(told)))}
+    return shaded(outlines, dict(zip(outlines, told, strict=True)), "n")
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("told", "shades", "said"),
+    [
+        ([(7, 1), (3, 1)], [5, 3], ["The darkest areas have up to 7."]),
+        ([(-500, 10), (100, 1)], [5, 2], ["The darkest areas have up to 100.", "Areas in ochre are below 0, down to -500."]),
+        ([(-500, 10), (-7, 1), (-3, 9)], [5, 1, 0], ["Areas in ochre are below 0, down to -500."]),
+        ([(NAN, NAN), (7, 1)], [0, 5], ["The darkest areas have up to 7."]),
+        ([(7, 1), (NAN, NAN)], [5, 0], ["The darkest areas have up to 7."]),
+        ([(INF, 1), (7, 1)], [5, 5], ["The darkest areas have up to ∞."]),
+        ([(INF, NAN), (0, 0)], [0, 0], []),
+        ([(3, 9), (1, 9)], [0, 0], []),
+    ],
+)
+def test_a_shade_follows_the_size_of_a_number_that_is_known_and_its_colour_the_sign(
+    told: list[tuple[float, float]], shades: list[int], said: list[str]
+) -> None:
+    english = language_of("en")
+    for turned in (False, True):
+        drawn = squares(*(told[::-1] if turned else told))
+        assert [each.shade for each in drawn.areas] == (shades[::-1] if turned else shades)
+        assert said_beside(drawn, english)[:-1] == said
+        svg = map_svg(drawn, "n", [], english)
+        below = [each for each in drawn.areas if each.shade and each.value < 0]
+        assert svg.count('fill="#c08a2b"') == len(below)
 
 
 def regions(stage: Stage) -> str:

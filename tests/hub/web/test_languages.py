@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from markupsafe import Markup
 
 from cloister.hub.web import languages
+from cloister.hub.web.formats import number
 from cloister.hub.web.languages import LANGUAGES, choose, language_of
 from cloister.hub.web.render import make_environment
 from scripts import translations
@@ -216,3 +218,14 @@ def test_a_catalogue_is_written_as_it_is_read(tmp_path: Path) -> None:
     assert again.get("%(num)s row").string == ("%(num)s 行",)
     assert translations.written(again) == text
     assert b":3" not in text
+
+
+@pytest.mark.parametrize("digits", [None, 0, 1, 2, 8])
+def test_a_number_of_any_size_is_written(digits: int | None) -> None:
+    """A page of an answer that was paid for is shown, however large a power of a count is."""
+    english = language_of("en").locale
+    for power in range(35):
+        for value in (1.5 * 10.0**power, -(10.0**power), 10**power + 1, Fraction(10**power + 1, 3)):
+            written = number(value, english, digits)
+            assert float(written.replace(",", "")) == pytest.approx(float(value), rel=1e-3, abs=0.6)
+    assert number(10**29 + 1, english) == "100,000,000,000,000,000,000,000,000,001"

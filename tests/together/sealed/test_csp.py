@@ -141,6 +141,7 @@ def test_what_a_folder_or_a_declaration_lacks_is_said(tmp_path: Path) -> None:
         (HUB_KEY.public.hex(), "7", "hub_key"),
         ('name = "keys"', "", "names no key holder"),
         ("a_day = 1000", "a_day = 0", "a_day"),
+        ("a_day = 1000", "a_dya = 5", "'a_dya' is not one of the words of [key_holder]"),
         (OWNER.public.hex(), "7f", "[owners]"),
         ("patients = [", "patients = 5 # [", "[owners]"),
     ):

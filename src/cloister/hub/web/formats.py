@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -23,6 +23,8 @@ _NARROW = "\N{NO-BREAK SPACE}"
 _DIGITS = 4
 _WRITTEN_OUT = 30
 """Of how many digits a number is still written out."""
+_ROOM = Context(prec=60)
+"""Digits enough for those and all after the point: rounding to a place fails where a number has more."""
 _MANY = r"\d[\d./]{39,1999}"
 
 
@@ -57,7 +59,7 @@ def figures(value: Fraction, digits: int = 6) -> str:
 
 
 def _decimal(value: Fraction) -> Decimal:
-    with localcontext(prec=50):
+    with localcontext(_ROOM):
         return (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
 
 
@@ -72,7 +74,7 @@ def number(value: Any, locale: Locale, digits: int | None = None) -> str:
     if value is None:
         return "–"
     whole = isinstance(value, int | Fraction)
-    exact = Decimal(value.numerator) / Decimal(value.denominator) if whole else Decimal(str(value))
+    exact = _ROOM.divide(Decimal(value.numerator), Decimal(value.denominator)) if whole else Decimal(str(value))
     if exact.is_finite() and exact and exact.adjusted() >= _WRITTEN_OUT:
         return f"{exact:.{_DIGITS}g}"
     if not exact.is_finite():
@@ -83,7 +85,8 @@ def number(value: Any, locale: Locale, digits: int | None = None) -> str:
         shape = "#,##0" if whole else f"#,##0.{'#' * min(digits, 12)}"
     else:
         shape = "#,##0" + (f".{'0' * digits}" if digits else "")
-    return str(format_decimal(exact, format=shape, locale=locale))
+    with localcontext(_ROOM):
+        return str(format_decimal(exact, format=shape, locale=locale))
 
 
 def brief(value: float, digits: int = 3, sign: str = "") -> str:
@@ -243,7 +246,7 @@ def is_address(text: str) -> bool:
 def is_code(text: str) -> bool:
     """Whether a text is a line to write rather than a sentence.
 
-    >>> is_code('"age": cl.Integer(0, 120)'), is_code("ask the owner for access"), is_code("SELECT COUNT(*) FROM people")
+    >>> is_code('"age": cl.Integer(0, 120)'), is_code("ask the owner; then wait"), is_code("SELECT COUNT(*) FROM people")
     (True, False, True)
     """
-    return re.search(r"""[\n=({\[;*\\]|^SELECT |^cloister |^SET |^--\w|^["']|^\S+@\S+$""", text) is not None
+    return re.search(r"""[\n=({\[*\\]|;(?! )|^SELECT |^cloister |^chmod |^SET |^--\w|^["']|^\S+@\S+$""", text) is not None

@@ -2,8 +2,8 @@
 elsewhere.
 
 A cell is called by its centre, so the cells of a grid follow from the names in the answer; a region's border stands in a public
-declaration. What cannot be told from 0 is an outline without a shade. A map shows the numbers of the table beside it, which is
-the one to read for their margins.
+declaration. What cannot be told from 0 is an outline without a shade; what is below 0 has a colour of its own. A map shows the
+numbers of the table beside it, which is the one to read for their margins.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ MOST_AREAS, SHADES = 4000, 5
 _CENTRE = re.compile(r"(-?\d{1,3}\.\d{6}) (-?\d{1,2}\.\d{6})")
 _WIDTH, _TALLEST = 600, 600
 _ABOVE, _LINE, _ON_A_LINE = 36, 18, 95
+_BELOW = "#c08a2b"
 
 Outline = list[list[tuple[float, float]]]
 """Rings of longitudes and latitudes."""
@@ -56,7 +57,6 @@ class Map:
     height: int
     statistic: str
     areas: Sequence[Area]
-    highest: float
     outside: tuple[float, float] | None
     missing: tuple[float, float] | None
     """Of the rows whose place is NULL."""
@@ -105,21 +105,21 @@ def shaded(
     >>> shaded({"a": square}, {"a": (7.0, 1.0)}, "n", ways=[[(0.0, 0.0), (1.0, 1.0)]]).ways
     ['M0.0 600.0L600.0 0.0']
     """
-    highest = max((float(told[name][0]) for name in outlines if name in told), default=0.0)
+    sizes = [abs(float(told[name][0])) for name in outlines if name in told]
+    highest = max(filter(math.isfinite, sizes), default=0.0) or 1.0
     frame = _Frame.around(outlines.values(), earth=earth)
     areas = []
     for name, rings in outlines.items():
         if name in told:
             value, margin = told[name]
-            clear = value > margin and highest > 0
-            shade = min(math.floor(SHADES * value / highest) + 1, SHADES) if clear else 0
+            share = min(abs(float(value)) / highest, 1.0)
+            shade = min(math.floor(SHADES * share) + 1, SHADES) if abs(value) > margin else 0
             areas.append(Area(path=frame.path(rings), name=name, value=value, margin=margin, shade=shade))
     return Map(
         width=frame.width,
         height=frame.height,
         statistic=statistic,
         areas=areas,
-        highest=highest,
         outside=outside,
         missing=missing,
         lines=[frame.line(each) for each in lines],
@@ -131,15 +131,18 @@ def said_beside(drawn: Map, language: Language) -> list[str]:
     """What the map does not show, in sentences.
 
     >>> from cloister.hub.web.languages import language_of
-    >>> one = Map(width=9, height=9, statistic="n", areas=[], highest=7.0, outside=None, missing=(1200.0, 1.0))
+    >>> one = Map(width=9, height=9, statistic="n", areas=[], outside=None, missing=(1200.0, 1.0))
     >>> said_beside(one, language_of("en"))[-1]
     'NULL: 1,200 ± 1.'
     """
     _, locale = language.gettext, language.locale
-    told = [
-        _("The darkest areas have up to {most}.").format(most=number(drawn.highest, locale)),
-        _("An outline without a shade cannot be told from 0."),
-    ]
+    clear = [each.value for each in drawn.areas if each.shade]
+    told = []
+    if max(clear, default=0) > 0:
+        told.append(_("The darkest areas have up to {most}.").format(most=number(max(clear), locale)))
+    if min(clear, default=0) < 0:
+        told.append(_("Areas in ochre are below 0, down to {least}.").format(least=number(min(clear), locale)))
+    told.append(_("An outline without a shade has no number that can be told from 0."))
     for words, cell in ((_("Outside: {value} ± {margin}."), drawn.outside), (_("NULL: {value} ± {margin}."), drawn.missing)):
         if cell is not None:
             told.append(words.format(value=number(cell[0], locale), margin=number(cell[1], locale)))
@@ -151,7 +154,7 @@ def map_svg(drawn: Map, title: str, below: Sequence[str], language: Language) ->
 
     >>> from cloister.hub.web.languages import language_of
     >>> area = Area(path="M0 0L9 0L9 9Z", name="a & b", value=7.0, margin=1.0, shade=5)
-    >>> one = Map(width=9, height=9, statistic="n", areas=[area], highest=7.0, outside=None, missing=None)
+    >>> one = Map(width=9, height=9, statistic="n", areas=[area], outside=None, missing=None)
     >>> "<title>a &amp; b: 7 ± 1</title>" in map_svg(one, "n by town", [], language_of("en"))
     True
     """
@@ -159,7 +162,8 @@ def map_svg(drawn: Map, title: str, below: Sequence[str], language: Language) ->
     lines = [line for sentence in below for line in textwrap.wrap(clean(sentence), _ON_A_LINE)]
     height = drawn.height + _ABOVE + _LINE * (len(lines) + 1)
     paths = (
-        f'<path d="{each.path}" fill="{MAIN if each.shade else "none"}" fill-opacity="{each.shade / SHADES:g}">'
+        f'<path d="{each.path}" fill="{"none" if not each.shade else MAIN if each.value > 0 else _BELOW}" '
+        f'fill-opacity="{each.shade / SHADES:g}">'
         f"<title>{escape(clean(each.name))}: {number(each.value, locale)} ± {number(each.margin, locale)}</title></path>"
         for each in drawn.areas
     )
