@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import base64
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,7 @@ def test_a_hub_on_this_machine_is_in_order_and_so_is_one_behind_a_proxy(tmp_path
     assert weaknesses(behind) == []
     assert behind.secure
     assert behind.origin == "https://hub.example.org"
+    assert dataclasses.replace(behind, address="", host="::1").origin == "http://[::1]:8765"
     check(behind)
 
 

@@ -251,6 +251,11 @@ def test_files_that_are_not_what_they_say(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_text("not parquet")
     with pytest.raises(EngineError, match="could not be read"):
         recognise(tmp_path / "x.parquet")
+    for names in (["a", "a"], ["age", "Age", "AGE_1"]):
+        twice = pyarrow.Table.from_arrays([pyarrow.array([1])] * len(names), names=names)
+        pyarrow.parquet.write_table(twice, tmp_path / "twice.parquet")
+        with pytest.raises(InvalidDeclaration, match=f"two of its columns are named '{names[0]}'"):
+            recognise(tmp_path / "twice.parquet")
     (tmp_path / "x.csv").write_text("a,a\n1,2\n")
     with pytest.raises(InvalidDeclaration, match="two of its columns"):
         recognise(tmp_path / "x.csv")

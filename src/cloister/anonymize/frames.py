@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cloister.anonymize.held import check_held, in_own_words, without_nan
 from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
 from cloister.installed import install
-from cloister.parsers import is_gzipped, is_parquet, separator_of
+from cloister.parsers import is_parquet, separator_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -240,7 +240,7 @@ def _from_path(path: Path) -> Any:
         if is_parquet(path):
             return pl.read_parquet(path)
         by = separator_of(path)
-        with (gzip.open if is_gzipped(path) else open)(path, "rb") as file:
+        with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as file:
             if b"\r" in file.readline(2**16).rstrip(b"\r\n"):
                 why = "its first line holds a carriage return"
                 instead = "the file saved once more, with the line ends of Windows or Unix"

@@ -113,7 +113,8 @@ class Settings:
         """How people reach it, as browsers write it: in small letters, without a port that goes without saying."""
         if self.address:
             return _KNOWN_PORT.sub(r"\1\2", self.address.lower().rstrip("/"))
-        return f"{'https' if self.certificate else 'http'}://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
 
     def known_host(self, host: str) -> bool:
         """Whether a request may name this host, port and all: a name of the hub's own, this machine, or one in `hosts`. A page of

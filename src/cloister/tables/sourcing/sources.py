@@ -216,6 +216,9 @@ class ParquetSource(FileSource):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.schema = _described(self, "The Parquet file")
+        with opened_for(self) as connection:
+            query = "SELECT name, coalesce(num_children, 0) FROM parquet_schema(?) OFFSET 1"
+            check_names(_outermost(connection.execute(query, [no_glob(path)]).fetchall()))  # DuckDB renames what is called alike
 
     def describe(self) -> str:
         """`parquet`."""
@@ -430,6 +433,20 @@ def _described(source: Source, what: str) -> dict[str, Kind]:
     schema = {name: _kind_of_duckdb(kind) for name, kind, *_ in rows}
     check_names([name for name, *_ in rows])
     return schema
+
+
+def _outermost(columns: Sequence[tuple[str, int]]) -> list[str]:
+    """The names that are not within another, of a tree in which each says how many follow within it.
+
+    >>> _outermost([("age", 0), ("place", 2), ("lon", 0), ("lat", 0), ("sex", 0)])
+    ['age', 'place', 'sex']
+    """
+    names, within = [], 0
+    for name, children in columns:
+        if not within:
+            names.append(name)
+        within = max(within - 1, 0) + children
+    return names
 
 
 def _kind_of_duckdb(name: str) -> Kind:
