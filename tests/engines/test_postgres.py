@@ -120,6 +120,17 @@ def test_a_connection_that_was_stopped_serves_no_other_question(postgres_server:
         assert not other.closed
 
 
+def test_a_table_at_rest_holds_no_connection_but_the_one_that_keeps_it(postgres_server: str, database: Any) -> None:
+    with prepare(table(postgres_server)) as prepared:
+        before = prepared.aggregate(Aggregation(prepared))
+        with prepared._connection() as connection:  # type: ignore[attr-defined]
+            pass
+        prepared.rest()
+        assert connection.closed
+        assert prepared.stands()
+        assert prepared.aggregate(Aggregation(prepared)) == before
+
+
 def test_a_database_that_we_may_only_read_gives_the_same_answers(postgres_server: str, database: Any) -> None:
     database.execute("DROP ROLE IF EXISTS reader")
     database.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'")

@@ -277,6 +277,13 @@ class PostgresPrepared(Prepared):
             if not keep:
                 connection.close()
 
+    def rest(self) -> None:
+        """Without idle connections, of which a server has a hundred for everybody; the keeper's stays."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
     def cancel(self, thread: int | None = None) -> None:
         """Asks the server to stop every query that runs now, or those of one thread; nobody else asks on such a connection."""
         with self._lock:
