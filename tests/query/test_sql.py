@@ -92,6 +92,16 @@ def test_order_and_limit_act_on_the_answer(session: cl.Session) -> None:
     assert answer.margin().num_rows == 2
 
 
+@pytest.mark.parametrize(
+    ("way", "keys"), [("", "acdb"), (" DESC NULLS LAST", "dcab"), (" NULLS FIRST", "bacd"), (" DESC NULLS LAST LIMIT 2", "dc")]
+)
+def test_what_is_divided_by_0_stands_where_null_does(way: str, keys: str) -> None:
+    table = cl.PrivateTable({"k": list("abbddd")}, columns={"k": cl.Category(list("abcd"))})
+    with cl.Session({"t": table}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as exact:
+        answer = exact.sql(f"SELECT k, 10*COUNT(*)/(COUNT(*)-2) AS x FROM t GROUP BY k ORDER BY x{way}", spend=10**9)
+    assert "".join(answer["k"]) == keys
+
+
 def test_names_fold_case_unless_quoted(session: cl.Session) -> None:
     assert session.sql("select count(*) as n from PEOPLE where AGE > 30", spend=10**9)["n"].tolist() == [30]
     with pytest.raises(cl.UnknownColumn):
