@@ -319,9 +319,11 @@ class Door:
         spends = self._analyst.spends(shapes, spend)
         finer = self._finer(shapes[0], spends) if isinstance(question, Question) else None
         if finer is None:
-            plan, _ = planned(self._analyst, shapes, spends, _checked_shares(shares, shapes))
+            plan, history = planned(self._analyst, shapes, spends, _checked_shares(shares, shapes))
+            plan = replace(plan, owed=self._analyst.still_owed(history, spends, plan.digest))
         else:
             plan = foreseen(finer[0], repeated(self._analyst, [finer[0].finer], finer[1]))
+            plan = replace(plan, owed=self._analyst.still_owed(finer[1], spends, finer[0].finer.digest))
         slow = [
             f"table {name!r} could not be prepared, since its database is read-only: each question works out the cap anew, slower"
             for name in dict.fromkeys(name for shape in shapes for name in self.registry.snapshot.slow(shape.question.table))
@@ -484,7 +486,7 @@ class Door:
 
         shape = self._shape(question)
         budget = self.ledger.budget(shape.population)
-        return least_spend(shape, budget, within, confidence, self._analyst.history([shape]))
+        return least_spend(shape, budget, within, confidence, self._analyst.history([shape]), who=self.who)
 
     @pinned
     def spend_after_pilot(
@@ -510,7 +512,7 @@ class Door:
                 why="a site dropped out of it, and the sizes that it found are not those of the question; the charge stands",
                 instead="ask again: it is charged again",
             )
-        return least_spend_after(shape, self.ledger.budget(shape.population), within, confidence, history)
+        return least_spend_after(shape, self.ledger.budget(shape.population), within, confidence, history, who=self.who)
 
     @pinned
     def afford(

@@ -96,6 +96,8 @@ class Plan:
 
     parts: tuple[Part, ...]
     costs: Mapping[str, Guarantee]
+    owed: Mapping[str, Guarantee] = field(default_factory=dict)
+    """By population, what this person's share would be charged beside it, for the use of what others paid."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Output column → statistic, where the analyst gave other names."""
     notes: tuple[str, ...] = ()

@@ -201,8 +201,9 @@ def spend_for(session: Session, wish: QuestionRequest, *, buy: bool) -> str | Gu
         dialect=wish.dialect,
     )
     if most is not None:
-        costs = [amount_of(each) for each in session.explain(wish.sql, found, dialect=wish.dialect).costs.values()]
-        dearest = pilot + max(costs, default=Fraction(0))
+        plan = session.explain(wish.sql, found, dialect=wish.dialect)
+        sums = [sum(amount_of(each[name]) for each in (plan.costs, plan.owed) if name in each) for name in plan.costs]
+        dearest = pilot + max(sums, default=Fraction(0))
         if dearest > most:
             raise _too_much(wish, text_of(dearest), paid=bool(pilot))
     return found
