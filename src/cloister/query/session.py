@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,7 @@ from cloister.query.parse import Parsed, parse, touched_in
 from cloister.query.undeclared import CERTAIN, reviewed
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Plan, Question, Release
+from cloister.session.planning.afford import affordable
 from cloister.session.questions.declared import table_name
 from cloister.session.questions.spend import Spending
 from cloister.session.questions.touched import Touched
@@ -159,7 +161,7 @@ class Session(Door):
             if not parsed.questions:
                 raise _costs_nothing("A table of spends")
         if len(parsed.questions) > 1:
-            return super().afford(parsed.questions, spends, confidence=confidence)
+            return affordable(partial(self.explain, question, dialect=dialect), self.remaining, spends, confidence)
         found = super().afford(parsed.question, spends, confidence=confidence)
         return found if parsed.above is not None else found.renamed(parsed.names)
 

@@ -460,7 +460,8 @@ class Door:
         shapes, workload, together = self._workload(questions)
         plan, _ = planned(self._analyst, together, self._analyst.spends(together, spend), workload.weights)
         wanted = expected_workload(workload, shapes, plan, shown=[self.seen.shown(shape) for shape in shapes])
-        return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), wanted=wanted)
+        parts = tuple(map(self.seen.worded, plan.parts))
+        return replace(plan, parts=parts, together=wanted, alone=len(workload.alone))
 
     @pinned
     def touched(self, question: Question) -> Touched:
@@ -519,8 +520,6 @@ class Door:
         self, question: Question | Sequence[Question], spends: Sequence[Exact] | None = None, *, confidence: float = 0.95
     ) -> Affordable:
         """The expected margins of a question over a range of spends, by default parts of what remains: spends nothing."""
-        if spends is not None and (isinstance(spends, str) or not isinstance(spends, Sequence)):
-            raise InvalidParameter("spends= is invalid", why="it is not a list of spends", instead='spends=["0.1", "1"]')
         return affordable(lambda spend: Door.explain(self, question, spend), self.remaining, spends, confidence)
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────────

@@ -57,7 +57,7 @@ def test_the_most_that_a_margin_may_cost_bounds_what_a_share_is_charged_too():
         bob, owner = session.on_behalf("bob"), session.on_behalf("owner")
         for most, who in (("0.06", bob), ("0.05", owner)):
             assert spend_for(who, QuestionRequest(sql=COUNT, within=50, most=most), buy=False)
-        with pytest.raises(cl.InvalidParameter, match="at most 0.05 may be spent"):
+        with pytest.raises(cl.InvalidParameter, match=r"at most 0\.05 may be spent"):
             spend_for(bob, QuestionRequest(sql=COUNT, within=50, most="0.05"), buy=False)
 
 

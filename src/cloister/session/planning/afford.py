@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cloister.errors import InvalidParameter
 from cloister.privacy import Exact, Guarantee, exact_positive, text_of
 from cloister.session.planning.plan import Plan
 from cloister.session.questions.spend import amount_of
@@ -91,6 +92,8 @@ def affordable(
     plan_at: Callable[[Fraction], Plan], remaining: Guarantee, spends: Sequence[Exact] | None, confidence: float
 ) -> Affordable:
     """The margins at the given spends, or at round numbers up to what remains."""
+    if spends is not None and (isinstance(spends, str) or not isinstance(spends, Sequence)):
+        raise InvalidParameter("spends= is invalid", why="it is not a list of spends", instead='spends=["0.1", "1"]')
     amounts = (
         tuple(exact_positive(spend, "spends") for spend in spends) if spends is not None else _round_numbers(amount_of(remaining))
     )
