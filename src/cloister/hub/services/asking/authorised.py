@@ -30,7 +30,7 @@ from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, sig
 from cloister.hub.work.offers import Runnable, runnable
 from cloister.privacy import Guarantee, text_of
 from cloister.privacy.rational import exact_positive
-from cloister.query import Session, parse
+from cloister.query import Session
 from cloister.session import Plan
 from cloister.session.questions.spend import amount_of
 from cloister.session.questions.touched import Touched
@@ -223,8 +223,7 @@ def plan_of(session: Session, wish: QuestionRequest, spend: str | Guarantee | No
     """What would be measured: for one question, or for several together."""
     if not wish.more:
         return session.explain(wish.sql, spend, dialect=wish.dialect)
-    questions = [each for text in wish.texts for each in parse(text, session.tables, wish.dialect).questions]
-    return session.explain_workload(questions, spend or "")
+    return session.explain_workload(wish.texts, spend or "", dialect=wish.dialect)
 
 
 def costs_of(
