@@ -7,14 +7,16 @@ answer it becomes a key or a statistic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Protocol
 
 from sqlglot import exp
 
 from cloister.query.constants import constant, is_constant
 from cloister.query.refusals import refused, shown, unsupported
-from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
+from cloister.tables import And, Between, Category, Column, Compare, Domain, Expression, In, IsNull, Like, Literal, Not, Or
 
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
@@ -35,6 +37,9 @@ class Operands(Protocol):
 
     def is_boolean(self, column: str) -> bool:
         """Whether a column may stand where a condition is wanted."""
+
+    def holds(self, column: str) -> str:
+        """Of what kind the values of a column are: "integer", "real", "boolean", "date", or another."""
 
     def values(self, query: exp.Query) -> tuple[Any, ...]:
         """The values of a question about public tables."""
@@ -113,12 +118,38 @@ def _literal(tree: exp.Expression, operands: Operands) -> Literal | None:
 
 
 def _compare(sign: str, left: exp.Expression, right: exp.Expression, operands: Operands) -> Expression:
-    first, second = _literal(left, operands), _literal(right, operands)
-    return Compare(
-        sign,
-        first if first is not None else Column(operands.column(left)),
-        second if second is not None else Column(operands.column(right)),
-    )
+    first: Literal | Column = _literal(left, operands) or Column(operands.column(left))
+    second: Literal | Column = _literal(right, operands) or Column(operands.column(right))
+    if isinstance(first, Literal) and isinstance(second, Column):
+        first = Literal(_beside(first.value, second, operands))
+    if isinstance(second, Literal) and isinstance(first, Column):
+        second = Literal(_beside(second.value, first, operands))
+    return Compare(sign, first, second)
+
+
+def kind_of(domain: Domain) -> str:
+    """Of what kind the values of a domain are, also of listed ones."""
+    option = domain.options[0] if isinstance(domain, Category) else None
+    return "boolean" if isinstance(option, bool) else "integer" if isinstance(option, int) else domain.kind
+
+
+_TRUTH = {"t": True, "true": True, "yes": True, "y": True, "on": True, "f": False, "false": False, "no": False, "n": False}
+_TRUTH |= {"off": False, "1": True, "0": False}
+
+
+def _beside(value: Any, column: Column, operands: Operands) -> Any:
+    """A constant beside a column, as SQL has it: a text in quotes is a number, a truth value or a day where the column holds
+    these and it is one; 1 and 0 are truth values there."""
+    kind = operands.holds(column.name) if isinstance(value, str | int) else ""
+    if kind == "boolean" and not isinstance(value, bool):
+        return _TRUTH.get(str(value).strip().lower(), value)
+    if not isinstance(value, str):
+        return value
+    if kind in ("integer", "real") and re.fullmatch(r"\s*[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})\s*", value):
+        number = Fraction(value.strip())
+        return int(number) if number.denominator == 1 else number
+    midnight = re.fullmatch(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00(:00(\.0+)?)?", value) if kind == "date" else None
+    return value if midnight is None else midnight[1]
 
 
 def _null_safe(tree: exp.Binary, operands: Operands) -> Expression:
@@ -145,7 +176,8 @@ def _in(tree: exp.In, operands: Operands) -> Expression:
     if query is None:
         if not all(is_constant(part) for part in tree.expressions):
             return Or(*(_compare("=", tree.this, part, operands) for part in tree.expressions))
-        return In(Column(operands.column(tree.this)), tuple(constant(part) for part in tree.expressions))
+        column = Column(operands.column(tree.this))
+        return In(column, tuple(_beside(constant(part), column, operands) for part in tree.expressions))
     found = operands.values(query.unnest())
     if len(found) > _MOST_VALUES:
         raise refused("IN is not supported", f"its list has more than {_MOST_VALUES} values", "a join with the public table")
@@ -156,7 +188,8 @@ def _in(tree: exp.In, operands: Operands) -> Expression:
 def _between(tree: exp.Between, operands: Operands) -> Expression:
     low, high = (_literal(tree.args[end], operands) for end in ("low", "high"))
     if low is not None and high is not None:
-        return Between(Column(operands.column(tree.this)), low, high)
+        column = Column(operands.column(tree.this))
+        return Between(column, *(_beside(end.value, column, operands) for end in (low, high)))
     return And(*(_compare(sign, tree.this, tree.args[end], operands) for sign, end in ((">=", "low"), ("<=", "high"))))
 
 
