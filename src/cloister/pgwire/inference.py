@@ -1,6 +1,6 @@
 """What a question says of types that a client left open: of its parameters, as PostgreSQL infers them, and of texts with a cast.
 
-A parameter is of the type that it is cast to, or of the column that it is compared with.
+A parameter is of the type that it is cast to, or of the column, the call or the arithmetic that it is compared with.
 
 `= ANY (array)` and its like, as drivers send lists, in the words that a question may have: IN, AND, OR, TRUE and FALSE.
 
@@ -26,6 +26,10 @@ _FARTHEST = 1_000
 """Words of a list that are read over to find what it belongs to."""
 _LONGEST = 24
 """Words that a constant and its casts take at most."""
+_SIGNS = ("+", "-", "*", "/", "%")
+_CALLS = {"count": "int8", "length": "int8", **dict.fromkeys(("sum", "avg", "extract", "round", "sqrt", "mod"), "float8")}
+_ALIKE = ("abs", "min", "max", "least", "greatest", "coalesce")
+"""Calls whose value is of the type of what they are given."""
 _OF_ARRAYS = (*_COMPARISONS, "like", "ilike")
 _KEYWORDS = "all and between by case distinct else filter having limit not offset on or returning select then using when where"
 _BEFORE = (*_KEYWORDS.split(), *_OF_ARRAYS, ",", ";")
@@ -42,7 +46,7 @@ def inferred(own: Sequence[Word], types: Sequence[int], kinds: Mapping[str, str]
     for place, word in enumerate(own):
         if word.kind == "parameter" and word.text not in seen and found[int(word.text[1:]) - 1] == 0:
             seen.add(word.text)  # its first place says what it is
-            kind = _cast_to(own, place) or kinds.get(_compared(own, place), "")
+            kind = _cast_to(own, place) or kinds.get(_compared(own, place)) or _beside(own, place, kinds)
             if kind and _in_any(own, place) and not kind.endswith("[]"):
                 kind += "[]"
             found[int(word.text[1:]) - 1] = TYPES[kind].oid if kind in TYPES else 0
@@ -109,6 +113,24 @@ def _compared(own: Sequence[Word], place: int) -> str:
     if at > 1 and own[at - 1].says("(") and own[at - 2].says("in"):
         return _column_before(own, at - 2)
     return ""
+
+
+def _beside(own: Sequence[Word], place: int, kinds: Mapping[str, str]) -> str:
+    """The type that LIMIT, a call or arithmetic gives to the parameter beside it; empty for none."""
+    if place < 2:
+        return ""
+    sign, near = own[place - 1], [own[place - 2].lower.lower()]
+    if sign.says("limit", "offset"):
+        return "int8"
+    if sign.says(*_COMPARISONS):
+        near = [word.lower.lower() for word in own[_operand(own, place - 1) : place - 1]]
+        if near and near[0] in _CALLS:
+            return _CALLS[near[0]]
+        if len(near) < 2 or not (near[0] in _ALIKE or {*_SIGNS} & {*near}):
+            return ""
+    elif not sign.says(*_SIGNS):
+        return ""
+    return next((kinds[word] for word in near if word in kinds), "")
 
 
 def _column_before(own: Sequence[Word], end: int) -> str:
