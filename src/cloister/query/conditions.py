@@ -35,9 +35,6 @@ class Operands(Protocol):
     def column(self, tree: exp.Expression) -> str:
         """The name of the column that an expression is, or becomes."""
 
-    def is_boolean(self, column: str) -> bool:
-        """Whether a column may stand where a condition is wanted."""
-
     def holds(self, column: str) -> str:
         """Of what kind the values of a column are: "integer", "real", "boolean", "date", or another."""
 
@@ -79,7 +76,7 @@ def condition(tree: exp.Expression, operands: Operands) -> Expression:
         return Literal(constant(tree))
     if isinstance(tree, exp.Column | exp.Case | exp.If | exp.Coalesce) or _is_within(tree):
         name = operands.column(tree)
-        if operands.is_boolean(name):
+        if operands.holds(name) == "boolean":
             return Compare("=", Column(name), Literal(True))
     raise unsupported(f"{shown(tree)} in WHERE", "WHERE age >= 18 AND sex = 'F'")
 
@@ -133,23 +130,21 @@ def kind_of(domain: Domain) -> str:
     return "boolean" if isinstance(option, bool) else "integer" if isinstance(option, int) else domain.kind
 
 
-_TRUTH = {"t": True, "true": True, "yes": True, "y": True, "on": True, "f": False, "false": False, "no": False, "n": False}
-_TRUTH |= {"off": False, "1": True, "0": False}
+_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,40}(\.[0-9]{1,40})?\s*")
+_MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]00:00(:00(\.0+)?)?")
+_TRUTH = {**dict.fromkeys(("t", "true", "yes", "on", "1"), True), **dict.fromkeys(("f", "false", "no", "off", "0"), False)}
 
 
 def _beside(value: Any, column: Column, operands: Operands) -> Any:
     """A constant beside a column, as SQL has it: a text in quotes is a number, a truth value or a day where the column holds
     these and it is one; 1 and 0 are truth values there."""
-    kind = operands.holds(column.name) if isinstance(value, str | int) else ""
-    if kind == "boolean" and not isinstance(value, bool):
+    kind = operands.holds(column.name) if type(value) in (str, int) else ""
+    if kind == "boolean":
         return _TRUTH.get(str(value).strip().lower(), value)
-    if not isinstance(value, str):
-        return value
-    if kind in ("integer", "real") and re.fullmatch(r"\s*[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})\s*", value):
+    if kind in ("integer", "real") and isinstance(value, str) and _NUMBER.fullmatch(value):
         number = Fraction(value.strip())
         return int(number) if number.denominator == 1 else number
-    midnight = re.fullmatch(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00(:00(\.0+)?)?", value) if kind == "date" else None
-    return value if midnight is None else midnight[1]
+    return value[:10] if kind == "date" and isinstance(value, str) and _MIDNIGHT.fullmatch(value) else value
 
 
 def _null_safe(tree: exp.Binary, operands: Operands) -> Expression:

@@ -73,9 +73,6 @@ class _Reading:
             )
         return self.aggregates.name(inner)
 
-    def is_boolean(self, column: str) -> bool:
-        return column in self.keys.values() and self.reader.is_boolean(column)
-
     def holds(self, column: str) -> str:
         found = self.aggregates.found.get(column)
         if found is None or isinstance(found, Mode | Quantile | Smallest | Largest):

@@ -95,10 +95,6 @@ class Reader:
             return type(error)(what, why=error.why, instead=error.instead)
         return type(error)(what, why=error.why, instead=f"CLAMP({tree.sql(comments=False)}, 0, 100)")
 
-    def is_boolean(self, column: str) -> bool:
-        """Whether a column may stand where a condition is wanted."""
-        return self.rows.domain(column).kind == "boolean"
-
     def holds(self, column: str) -> str:
         """Of what kind the values of a column are."""
         return kind_of(self.rows.domain(column))

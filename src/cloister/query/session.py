@@ -163,10 +163,7 @@ class Session(Door):
             self._check_above(parsed, None)
             if not parsed.questions:
                 raise _costs_nothing("A table of spends")
-        if len(parsed.questions) > 1:
-            return affordable(partial(self.explain, question, dialect=dialect), self.remaining, spends, confidence)
-        found = super().afford(parsed.question, spends, confidence=confidence)
-        return found if parsed.above is not None else found.renamed(parsed.names)
+        return affordable(partial(self.explain, question, dialect=dialect), self.remaining, spends, confidence)
 
     @pinned
     def workload(

@@ -46,9 +46,6 @@ class _Columns:
             )
         return str(choose([Field(name=each, column=each) for each in self.table.columns], inner, self.name).column)
 
-    def is_boolean(self, column: str) -> bool:
-        return self.table.columns[column].kind == "boolean"
-
     def holds(self, column: str) -> str:
         return kind_of(self.table.columns[column])
 

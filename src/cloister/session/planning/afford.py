@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -43,11 +43,6 @@ class Affordable:
     def to_pydict(self) -> dict[str, list[Any]]:
         """The spends and the margins as plain lists."""
         return {"spend": [float(spend) for spend in self.spends], **{name: self.margins[name].tolist() for name in self._names()}}
-
-    def renamed(self, names: Mapping[str, str]) -> Affordable:
-        """The same under the names that the question gives: output name → statistic."""
-        known = self.margins.columns
-        return replace(self, margins=Frame({out: known[source] for out, source in names.items() if source in known}))
 
     def __repr__(self) -> str:
         rows = [

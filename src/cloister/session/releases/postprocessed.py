@@ -110,11 +110,6 @@ class Postprocessed(Release):
             found[name] = Series("boolean", found[name].values.astype(bool) | unknown)
         return Frame(found)
 
-    def _footer(self) -> str:
-        if self.provenance.population:
-            return super()._footer()
-        return "\n".join([self.paid, *self.notes])
-
     def at_levels(self) -> dict[str, npt.NDArray[np.float64]]:
         """The margins at the confidences of `LEVELS`. The answer is paid for, so it is told whatever becomes of them: where they
         cannot be worked out at a confidence, or in time, they are those of the next higher one, and none is known beyond."""

@@ -275,7 +275,7 @@ class Release:
         return f"{before}cost {self.cost} of {self.provenance.population!r}"
 
     def _footer(self) -> str:
-        lines = [f"{self.paid}; ± holds with 95 % confidence, for the noise alone"]
+        lines = [f"{self.paid}; ± holds with 95 % confidence, for the noise alone" if self.provenance.population else self.paid]
         flags = self.drowned().columns
         if any(bool(flags[name].values.any()) for name in self.statistics()):
             lines.append(f"{_MARK} the noise may be larger than the value")
