@@ -27,9 +27,7 @@ _FARTHEST = 1_000
 _LONGEST = 24
 """Words that a constant and its casts take at most."""
 _SIGNS = ("+", "-", "*", "/", "%")
-_CALLS = {"count": "int8", "length": "int8", **dict.fromkeys(("sum", "avg", "extract", "round", "sqrt", "mod"), "float8")}
-_ALIKE = ("abs", "min", "max", "least", "greatest", "coalesce")
-"""Calls whose value is of the type of what they are given."""
+_CALLS = {"count": "int8", "length": "int8", **dict.fromkeys(("sum", "avg", "extract", "abs", "round", "sqrt"), "float8")}
 _OF_ARRAYS = (*_COMPARISONS, "like", "ilike")
 _KEYWORDS = "all and between by case distinct else filter having limit not offset on or returning select then using when where"
 _BEFORE = (*_KEYWORDS.split(), *_OF_ARRAYS, ",", ";")
@@ -117,20 +115,14 @@ def _compared(own: Sequence[Word], place: int) -> str:
 
 def _beside(own: Sequence[Word], place: int, kinds: Mapping[str, str]) -> str:
     """The type that LIMIT, a call or arithmetic gives to the parameter beside it; empty for none."""
-    if place < 2:
-        return ""
-    sign, near = own[place - 1], [own[place - 2].lower.lower()]
+    sign = own[place - 1]
     if sign.says("limit", "offset"):
         return "int8"
-    if sign.says(*_COMPARISONS):
-        near = [word.lower.lower() for word in own[_operand(own, place - 1) : place - 1]]
-        if near and near[0] in _CALLS:
-            return _CALLS[near[0]]
-        if len(near) < 2 or not (near[0] in _ALIKE or {*_SIGNS} & {*near}):
-            return ""
-    elif not sign.says(*_SIGNS):
-        return ""
-    return next((kinds[word] for word in near if word in kinds), "")
+    first = _operand(own, place - 1) if sign.says(*_COMPARISONS) else place - 2 if sign.says(*_SIGNS) else place
+    near = [word.lower.lower() for word in own[max(first, 0) : place]]
+    if near and near[0] in _CALLS:
+        return _CALLS[near[0]]
+    return next((kinds[word] for word in near if word in kinds), "") if {*_SIGNS} & {*near} else ""
 
 
 def _column_before(own: Sequence[Word], end: int) -> str:

@@ -187,7 +187,9 @@ class Session(Door):
         answers = iter(self.workload_all(asked, spend, purpose=purpose) if asked or not parsed else [])
 
         def laid(each: Parsed | Question) -> Release:
-            free = next(answers) if isinstance(each, Question) else self._free(each)
+            if isinstance(each, Question):
+                return next(answers)
+            free = self._free(each)
             return laid_out([next(answers) for _ in each.questions], each) if free is None else free
 
         return list(map(laid, parsed))
@@ -196,7 +198,7 @@ class Session(Door):
     def explain_workload(self, questions: Sequence[str | Question], spend: Spending, *, dialect: str | None = None) -> Plan:
         """What `workload` would measure, with which error, at which cost: spends nothing and reads no row."""
         parsed, asked, spend = self._several(questions, spend, dialect)
-        plan = super().explain_workload(asked, spend) if asked or not parsed else Plan(parts=(), costs={}, notes=(CERTAIN,))
+        plan = super().explain_workload(asked, spend) if asked or not parsed else Plan(parts=(), costs={})
         told = [note for each in parsed if isinstance(each, Parsed) for note in each.notes]
         return replace(plan, notes=tuple(dict.fromkeys((*plan.notes, *told))))
 

@@ -198,7 +198,7 @@ class Plan:
         expected = self.margin()
         rows = [[name, f"± {series.values[0]:,.4g}"] for name, series in expected.columns.items()]
         if rows:
-            where = "of the widest group" if len(self.parts) > 1 else "in each group"
+            where = "of the widest group" if self.together or len(self.parts) > 1 else "in each group"
             lines.append(f"expected error {where} (95 %):\n" + text_table(["statistic", "margin"], rows))
         if self.wanted:
             lines.append("questions that are worked out together from these, and the margins (95 %) of their counts and sums:")
