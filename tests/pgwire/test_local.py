@@ -6,6 +6,7 @@ import pytest
 
 import cloister as cl
 from cloister.pgwire import Asking, LocalBackend, shape_of
+from cloister.pgwire.results import of_release
 from tests.pgwire.conftest import TOKEN, people
 
 ASKED = [
@@ -57,3 +58,14 @@ def test_a_wrong_token_and_an_unknown_name_are_refused(session: cl.Session) -> N
         with pytest.raises(cl.AccessDenied):
             backend.login(user, token, "127.0.0.1")
     session.close()
+
+
+def test_what_the_declaration_answers_is_told_as_that_with_and_without_a_spend(session: cl.Session) -> None:
+    ada, none = LocalBackend(session, {"ada": TOKEN}).login("ada", TOKEN, ""), "SELECT COUNT(*) AS n FROM people WHERE age > 900"
+    with session:
+        for answer in (ada.ask(none, Asking(spend="0.1")), ada.repeat(none, Asking())):
+            assert answer is not None
+            [told] = of_release(answer, how=Asking()).notices
+            assert told.startswith("nothing private was read, and nothing was charged; ")
+            assert "answered before" not in told
+        assert not list(session.ledger.charges("people"))

@@ -118,7 +118,12 @@ def test_a_statement_that_executes_itself_is_refused(running: Running) -> None:
         ("age BETWEEN $1 AND $2 AND pay NOT BETWEEN 0 AND $3", ["int8", "int8", "float8"]),
         ("age = ANY($1) AND sex <> ALL ($2)", ["int8[]", "text[]"]),
         ("age = $1::smallint AND sex = CAST($2 AS varchar(3)) AND age = ANY($3::int[])", ["int2", "varchar", "int4[]"]),
-        ("nosuch = $1 AND age + 1 = $2", ["", ""]),
+        ("nosuch = $1 AND age + 1 = $2 AND age + $3 > 50", ["", "int8", "int8"]),
+        (
+            "ABS(pay) > $1 AND EXTRACT(YEAR FROM born) = $2 AND LOWER(sex) = $3 AND born + 1 < $4",
+            ["float8", "float8", "", "date"],
+        ),
+        ("TRUE HAVING COUNT(*) > $1 AND AVG(age) < $2 LIMIT $3 OFFSET $4", ["int8", "float8", "int8", "int8"]),
     ],
 )
 def test_parameters_are_of_the_type_that_the_question_says(where: str, kinds: list[str]) -> None:
@@ -169,3 +174,15 @@ def test_settings_are_made_beside_other_columns(running: Running) -> None:
     [question] = read_all("SELECT set_config('a', b, false)")
     assert isinstance(question, Select)
     assert set_configs(question) == (question, ())
+
+
+def test_untyped_values_of_limits_and_beside_calls_are_numbers(running: Running) -> None:
+    """As drivers send them that leave all types to the server, and as those that send a text."""
+    text = "SELECT sex, COUNT(*) AS n FROM people WHERE age + 1 > $1 GROUP BY sex HAVING COUNT(*) > $2 ORDER BY sex LIMIT $3"
+    with Raw(running.port).log_in() as raw:
+        raw.query("SET cloister.spend = '0.5'")
+        found = [
+            raw.ask(parse(text, types=types), bind((b"1", b"-1000000", b"1")), execute(), SYNC) for types in ((), (25, 25, 25))
+        ]
+        assert [len(rows(each)) for each in found] == [1, 1]
+    assert running.charges == 1

@@ -521,3 +521,35 @@ def test_a_day_out_of_reach_is_not_known_and_fails_nothing() -> None:
 def test_nothing_is_made_of_those_numbers_alone_that_are_not_too_large(sql: str) -> None:
     with fresh() as session, pytest.raises(cl.CloisterError, match="a number is too large"):
         session.sql(sql, spend="8")
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("SELECT SUM(n) AS s FROM (SELECT town, COUNT(*) AS n FROM t GROUP BY town) AS t", "only those that are shown"),
+        ("SELECT town, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS p FROM t GROUP BY town", "only those that are shown"),
+        ("SELECT SUM(n) AS s FROM (SELECT sex, COUNT(*) AS n FROM t GROUP BY sex) AS t", "all that are declared"),
+    ],
+)
+def test_it_is_said_which_groups_are_counted(sql: str, told: str) -> None:
+    """Those of undeclared keys are not declared, and the small ones are not shown."""
+    rows = {"town": ["A", "B", None] * 99 + ["r1", "r2", "r3"], "sex": ["F", "M", "F"] * 100}
+    table = cl.PrivateTable(rows, columns={"town": cl.Text(), "sex": cl.Category(["F", "M"])})
+    with cl.Session({"t": table}, budget=cl.ApproxDP(10, "1e-3")) as session:
+        [note] = [each for each in session.explain(sql, 1).notes if "worked out over groups" in each]
+    assert told in note
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sex FROM people GROUP BY sex EXCEPT SELECT sex FROM people WHERE sex = 'F' GROUP BY sex",
+        "SELECT sex FROM people GROUP BY sex INTERSECT SELECT sex FROM people GROUP BY sex",
+        "SELECT sex, RANK() OVER (ORDER BY sex DESC) AS r FROM people GROUP BY sex",
+    ],
+)
+def test_a_part_of_keys_alone_is_refused_for_that(session: cl.Session, sql: str) -> None:
+    with pytest.raises(cl.UnsupportedQuery, match="its rows would be the declared keys") as refusal:
+        session.sql(sql, spend=1)
+    assert "COUNT(*) beside them" in refusal.value.instead
+    session.columns(sql.replace("sex FROM", "sex, COUNT(*) AS n FROM").replace("AS r FROM", "AS r, COUNT(*) AS n FROM"))

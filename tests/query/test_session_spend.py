@@ -69,3 +69,38 @@ def test_a_text_is_read_anew_when_the_tables_have_changed(session: cl.Session):
     session.replace("people", cl.PrivateTable(rows, columns={"age": cl.Integer(17, 90)}, population="people"))
     with pytest.raises(UnknownColumn):
         seen.sql(sql, "0.1")
+
+
+def test_a_cost_in_the_text_and_another_beside_it_are_refused(session: cl.Session):
+    """Either may be what is meant: nothing is charged, and the plan says so before."""
+    own = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.1) COUNT(*) AS n FROM people"
+    for ask in (
+        lambda: session.sql(own, 5),
+        lambda: session.sql(own, cl.PureDP(5)),
+        lambda: session.sql(own, within=50),
+        lambda: session.spend_for(own, within=50),
+        lambda: session.workload([COUNT, own], 5),
+        lambda: session.stored(own, 5),
+    ):
+        with pytest.raises(InvalidParameter, match="the query names ε = 0.1 in its OPTIONS") as refusal:  # noqa: RUF043
+            ask()
+        assert 'spend="0.1"' in refusal.value.instead
+    assert session.spent == cl.PureDP(0)
+    assert any("no other spend than ε = 0.1" in note for note in session.explain(own, 5).notes)
+    assert not session.explain(own).notes
+    assert session.sql(own, "0.10").cost == session.sql(own).cost == cl.PureDP("0.1")
+
+
+def test_a_workload_reads_its_texts_as_sql_does(session: cl.Session):
+    """What the declaration answers is 0, costs nothing and is told; beside others they alone are measured, in the plan too."""
+    none = "SELECT COUNT(*) AS n FROM people WHERE age > 200"
+    for texts in ([none, none], [none, COUNT, none]):
+        plan = session.explain_workload(texts, 1)
+        free, *_, last = session.workload(texts, 1)
+        for each in (free, last, session.stored(none)):
+            assert each is not None
+            assert each["n"].tolist() == [0]
+            assert any("age > 200 holds for no row" in note for note in each.notes)
+        assert any("age > 200 holds for no row" in note for note in plan.notes)
+        assert len(plan.parts) == (COUNT in texts)
+        assert session.spent == cl.PureDP(int(COUNT in texts))

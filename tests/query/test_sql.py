@@ -61,6 +61,15 @@ def session() -> Iterator[cl.Session]:
         ("smoker IS TRUE", 20),
         ("born >= DATE '1980-01-01'", 40),
         ("born = '1970-03-01'", 20),
+        ("born = '1970-03-01 00:00:00'", 20),
+        ("age = '20'", 10),
+        ("'30.0' >= age", 20),
+        ("age IN ('20', ' 50 ')", 20),
+        ("pay BETWEEN '2.5' AND '4.5'", 30),
+        ("FLOOR(age / 10) = '2'", 10),
+        ("smoker = 't'", 20),
+        ("smoker <> 'FALSE'", 20),
+        ("smoker = 1", 20),
         ("\"Two Words\" LIKE 'a%'", 20),
         ("sex = 'nobody'", 0),
         ("(age > 30 AND (sex = 'M'))", 20),
@@ -90,6 +99,16 @@ def test_order_and_limit_act_on_the_answer(session: cl.Session) -> None:
     answer = session.sql('SELECT "Two Words" AS w, SUM(age) AS t FROM people GROUP BY 1 ORDER BY 2 DESC LIMIT 2', spend=10**9)
     assert answer["w"].tolist() == ["c", "a"]
     assert answer.margin().num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("way", "keys"), [("", "acdb"), (" DESC NULLS LAST", "dcab"), (" NULLS FIRST", "bacd"), (" DESC NULLS LAST LIMIT 2", "dc")]
+)
+def test_what_is_divided_by_0_stands_where_null_does(way: str, keys: str) -> None:
+    table = cl.PrivateTable({"k": list("abbddd")}, columns={"k": cl.Category(list("abcd"))})
+    with cl.Session({"t": table}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as exact:
+        answer = exact.sql(f"SELECT k, 10*COUNT(*)/(COUNT(*)-2) AS x FROM t GROUP BY k ORDER BY x{way}", spend=10**9)
+    assert "".join(answer["k"]) == keys
 
 
 def test_names_fold_case_unless_quoted(session: cl.Session) -> None:
@@ -125,6 +144,9 @@ def test_persons_and_names_with_a_schema(session: cl.Session) -> None:
         ("SELECT COUNT(*) FROM people WHERE age = (SELECT 1)", cl.UnsupportedQuery),
         ("SELECT COUNT(*) FROM people WHERE regexp_matches(sex, '(a+)+$')", cl.UnsupportedQuery),
         ("SELECT COUNT(*) FROM people WHERE age = 'thirty'", cl.CloisterError),
+        ("SELECT COUNT(*) FROM people WHERE age = ''", cl.CloisterError),
+        ("SELECT COUNT(*) FROM people WHERE smoker = 2", cl.CloisterError),
+        ("SELECT COUNT(*) FROM people WHERE sex = 1", cl.CloisterError),
         ("SELECT COUNT(*) FROM people WHERE nothing = 1", cl.UnknownColumn),
         ("SELECT COUNT(*) FROM people TABLESAMPLE (10 PERCENT)", cl.UnsupportedQuery),
         ("SELECT COUNT(*) AS n, SUM(age) AS n FROM people", cl.UnsupportedQuery),

@@ -151,6 +151,23 @@ def test_the_answer_of_another_debits_an_allotment_once(people: cl.PrivateTable)
         assert book.spent("t") == cl.PureDP("5.1")
 
 
+def test_a_margin_takes_of_a_share_no_more_than_somebody_who_asks_first_would_spend(people: cl.PrivateTable) -> None:
+    """However much others paid; what a person paid alone is stored, and is had again for nothing."""
+    question = Question(table="people", statistics=(Count(),))
+    with Door({"people": people}, budget=cl.PureDP(10)) as fresh, Door({"people": people}, budget=cl.PureDP(10)) as door:
+        first = fresh.spend_within(question, 50)
+        ana, bob = door.on_behalf("ana"), door.on_behalf("bob")
+        ana.measure(question, spend=5)
+        assert ana.spend_within(question, 50) == cl.PureDP(5)
+        assert bob.spend_within(question, 50) == first <= cl.PureDP("0.06")
+        assert bob.explain(question, first).owed == {"people": first}
+        assert bob.measure(question, first).margin()["count"][0] <= 50
+        assert door.ledger.spent_by("people", "bob") == first
+        assert not bob.explain(question, first).owed
+        assert not ana.explain(question, 5).owed
+        assert door.spent == cl.PureDP(5)
+
+
 def test_an_allotment_that_is_too_small_refuses_before_anything_is_bought() -> None:
     question = Question(table="t", statistics=(Count(),))
     table = cl.PrivateTable({"x": [1] * 9}, columns={"x": cl.Integer(0, 9)}, version="1")

@@ -92,3 +92,20 @@ def test_none_is_taken_from_a_question_that_has_it_in_hand(session: cl.Session) 
 def test_a_number_of_none_is_refused() -> None:
     with pytest.raises(cl.CloisterError, match="prepared_tables=0 is invalid"):
         cl.Session({}, ledger="none.db", prepared_tables=0)
+
+
+def test_a_closed_session_answers_nothing_and_charges_nothing() -> None:
+    """Also where its ledger is another's, and for whoever asks through it; what was spent is still told."""
+    count, people = "SELECT COUNT(*) AS n FROM t", cl.PrivateTable({"age": [30] * 9}, columns={"age": cl.Integer(17, 90)})
+    with cl.Ledger() as book:
+        with cl.Session({"t": people}, budget=cl.PureDP(1), ledger=book) as closed:
+            closed.sql(count, spend="0.5")
+            bob = closed.on_behalf("bob")
+        for session in (closed, bob):
+            for ask in (session.sql, session.explain):
+                with pytest.raises(cl.EngineError, match="the session is closed"):
+                    ask(count, "0.6")
+        with pytest.raises(cl.EngineError, match="the session is closed"):
+            closed.prepared("t")
+        assert closed.registry.snapshot._prepared == {}
+        assert closed.spent == book.spent("t") == cl.PureDP("0.5")

@@ -94,6 +94,25 @@ def test_the_margins_before_are_the_margins_after() -> None:
     assert "worked out together" in str(plan)
 
 
+@pytest.mark.parametrize("keys", ["ROLLUP(sex)", "CUBE(sex, educ)", "GROUPING SETS ((sex, educ), (educ), ())"])
+def test_the_margin_before_is_that_of_the_widest_grouping(keys: str) -> None:
+    """At every confidence, and in the table of spends; whole numbers that add up may be a little wider. A mean stands beside."""
+    text = f"SELECT COUNT(*) AS n, SUM(hours) AS h, AVG(hours) AS a FROM people GROUP BY {keys}"
+    with session() as opened:
+        plan, spends = opened.explain(text, spend="0.5"), opened.afford(text, spends=["0.5"])
+        answer = opened.sql(text, spend="0.5")
+        for confidence in (0.5, 0.95):
+            told = plan.margin(confidence)
+            assert told.column_names == ["n", "h", "a"]
+            for name in ("n", "h"):
+                found = max(answer.margin(confidence)[name])
+                assert told[name][0] <= found <= told[name][0] + 2, (name, confidence)
+        assert spends.to_pydict()["n"] == plan.margin()["n"].tolist()
+        assert spends.margins.column_names == ["n", "h", "a"]
+    assert "in each group" not in str(plan)
+    assert "rounded so that they add up" in str(plan)
+
+
 def test_measured_together_the_error_is_less_than_one_by_one() -> None:
     """Three groupings of one spend: a third each, or together."""
     texts = [

@@ -1,6 +1,6 @@
 """What a question says of types that a client left open: of its parameters, as PostgreSQL infers them, and of texts with a cast.
 
-A parameter is of the type that it is cast to, or of the column that it is compared with.
+A parameter is of the type that it is cast to, or of the column, the call or the arithmetic that it is compared with.
 
 `= ANY (array)` and its like, as drivers send lists, in the words that a question may have: IN, AND, OR, TRUE and FALSE.
 
@@ -26,6 +26,8 @@ _FARTHEST = 1_000
 """Words of a list that are read over to find what it belongs to."""
 _LONGEST = 24
 """Words that a constant and its casts take at most."""
+_SIGNS = ("+", "-", "*", "/", "%")
+_CALLS = {"count": "int8", "length": "int8", **dict.fromkeys(("sum", "avg", "extract", "abs", "round", "sqrt"), "float8")}
 _OF_ARRAYS = (*_COMPARISONS, "like", "ilike")
 _KEYWORDS = "all and between by case distinct else filter having limit not offset on or returning select then using when where"
 _BEFORE = (*_KEYWORDS.split(), *_OF_ARRAYS, ",", ";")
@@ -42,7 +44,7 @@ def inferred(own: Sequence[Word], types: Sequence[int], kinds: Mapping[str, str]
     for place, word in enumerate(own):
         if word.kind == "parameter" and word.text not in seen and found[int(word.text[1:]) - 1] == 0:
             seen.add(word.text)  # its first place says what it is
-            kind = _cast_to(own, place) or kinds.get(_compared(own, place), "")
+            kind = _cast_to(own, place) or kinds.get(_compared(own, place)) or _beside(own, place, kinds)
             if kind and _in_any(own, place) and not kind.endswith("[]"):
                 kind += "[]"
             found[int(word.text[1:]) - 1] = TYPES[kind].oid if kind in TYPES else 0
@@ -109,6 +111,18 @@ def _compared(own: Sequence[Word], place: int) -> str:
     if at > 1 and own[at - 1].says("(") and own[at - 2].says("in"):
         return _column_before(own, at - 2)
     return ""
+
+
+def _beside(own: Sequence[Word], place: int, kinds: Mapping[str, str]) -> str:
+    """The type that LIMIT, a call or arithmetic gives to the parameter beside it; empty for none."""
+    sign = own[place - 1]
+    if sign.says("limit", "offset"):
+        return "int8"
+    first = _operand(own, place - 1) if sign.says(*_COMPARISONS) else place - 2 if sign.says(*_SIGNS) else place
+    near = [word.lower.lower() for word in own[max(first, 0) : place]]
+    if near and near[0] in _CALLS:
+        return _CALLS[near[0]]
+    return next((kinds[word] for word in near if word in kinds), "") if {*_SIGNS} & {*near} else ""
 
 
 def _column_before(own: Sequence[Word], end: int) -> str:

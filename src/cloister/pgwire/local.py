@@ -81,6 +81,8 @@ class LocalSession:
     def repeat(self, sql: str, how: Asking) -> Release | None:
         """The stored releases of the same question, where there are any: worth what was paid for them, so nothing is charged."""
         plan: Plan = self._session.explain(sql, EXAMPLE, dialect=_DIALECT)
+        if not plan.parts:
+            return self._session.stored(sql, dialect=_DIALECT)
         found = self._session.ledger.find(plan.digest, plan.costs)
         paid = [min(amount_of(cost) for cost in each.costs.values()) for each in found]
         for amount in dict.fromkeys([sum(paid, Fraction(0)), *sorted(paid, reverse=True)[:1]]) if paid else ():

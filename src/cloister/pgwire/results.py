@@ -96,8 +96,7 @@ def of_release(release: Release, *, how: Asking, source: Source | None = None) -
         lists.append(series.tolist())
         if widths is not None and name in measured:
             lists.append([None if _unknown(width) else width for width in widths.columns[name].tolist()])
-    paid = "answered before, at no further cost; it cost" if release.provenance.repeated else "cost"
-    told = [f"{paid} {release.cost} of {release.provenance.population!r}", *_margins(release, how), *release.notes]
+    told = [release.paid, *_margins(release, how), *release.notes]
     if release.marked:
         told.append("the noise came from a test's generator and protects nobody")
     return Result(

@@ -7,14 +7,16 @@ answer it becomes a key or a statistic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Protocol
 
 from sqlglot import exp
 
 from cloister.query.constants import constant, is_constant
 from cloister.query.refusals import refused, shown, unsupported
-from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
+from cloister.tables import And, Between, Category, Column, Compare, Domain, Expression, In, IsNull, Like, Literal, Not, Or
 
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
@@ -33,8 +35,8 @@ class Operands(Protocol):
     def column(self, tree: exp.Expression) -> str:
         """The name of the column that an expression is, or becomes."""
 
-    def is_boolean(self, column: str) -> bool:
-        """Whether a column may stand where a condition is wanted."""
+    def holds(self, column: str) -> str:
+        """Of what kind the values of a column are: "integer", "real", "boolean", "date", or another."""
 
     def values(self, query: exp.Query) -> tuple[Any, ...]:
         """The values of a question about public tables."""
@@ -74,7 +76,7 @@ def condition(tree: exp.Expression, operands: Operands) -> Expression:
         return Literal(constant(tree))
     if isinstance(tree, exp.Column | exp.Case | exp.If | exp.Coalesce) or _is_within(tree):
         name = operands.column(tree)
-        if operands.is_boolean(name):
+        if operands.holds(name) == "boolean":
             return Compare("=", Column(name), Literal(True))
     raise unsupported(f"{shown(tree)} in WHERE", "WHERE age >= 18 AND sex = 'F'")
 
@@ -113,12 +115,36 @@ def _literal(tree: exp.Expression, operands: Operands) -> Literal | None:
 
 
 def _compare(sign: str, left: exp.Expression, right: exp.Expression, operands: Operands) -> Expression:
-    first, second = _literal(left, operands), _literal(right, operands)
-    return Compare(
-        sign,
-        first if first is not None else Column(operands.column(left)),
-        second if second is not None else Column(operands.column(right)),
-    )
+    first: Literal | Column = _literal(left, operands) or Column(operands.column(left))
+    second: Literal | Column = _literal(right, operands) or Column(operands.column(right))
+    if isinstance(first, Literal) and isinstance(second, Column):
+        first = Literal(_beside(first.value, second, operands))
+    if isinstance(second, Literal) and isinstance(first, Column):
+        second = Literal(_beside(second.value, first, operands))
+    return Compare(sign, first, second)
+
+
+def kind_of(domain: Domain) -> str:
+    """Of what kind the values of a domain are, also of listed ones."""
+    option = domain.options[0] if isinstance(domain, Category) else None
+    return "boolean" if isinstance(option, bool) else "integer" if isinstance(option, int) else domain.kind
+
+
+_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,40}(\.[0-9]{1,40})?\s*")
+_MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]00:00(:00(\.0+)?)?")
+_TRUTH = {**dict.fromkeys(("t", "true", "yes", "on", "1"), True), **dict.fromkeys(("f", "false", "no", "off", "0"), False)}
+
+
+def _beside(value: Any, column: Column, operands: Operands) -> Any:
+    """A constant beside a column, as SQL has it: a text in quotes is a number, a truth value or a day where the column holds
+    these and it is one; 1 and 0 are truth values there."""
+    kind = operands.holds(column.name) if type(value) in (str, int) else ""
+    if kind == "boolean":
+        return _TRUTH.get(str(value).strip().lower(), value)
+    if kind in ("integer", "real") and isinstance(value, str) and _NUMBER.fullmatch(value):
+        number = Fraction(value.strip())
+        return int(number) if number.denominator == 1 else number
+    return value[:10] if kind == "date" and isinstance(value, str) and _MIDNIGHT.fullmatch(value) else value
 
 
 def _null_safe(tree: exp.Binary, operands: Operands) -> Expression:
@@ -145,7 +171,8 @@ def _in(tree: exp.In, operands: Operands) -> Expression:
     if query is None:
         if not all(is_constant(part) for part in tree.expressions):
             return Or(*(_compare("=", tree.this, part, operands) for part in tree.expressions))
-        return In(Column(operands.column(tree.this)), tuple(constant(part) for part in tree.expressions))
+        column = Column(operands.column(tree.this))
+        return In(column, tuple(_beside(constant(part), column, operands) for part in tree.expressions))
     found = operands.values(query.unnest())
     if len(found) > _MOST_VALUES:
         raise refused("IN is not supported", f"its list has more than {_MOST_VALUES} values", "a join with the public table")
@@ -156,7 +183,8 @@ def _in(tree: exp.In, operands: Operands) -> Expression:
 def _between(tree: exp.Between, operands: Operands) -> Expression:
     low, high = (_literal(tree.args[end], operands) for end in ("low", "high"))
     if low is not None and high is not None:
-        return Between(Column(operands.column(tree.this)), low, high)
+        column = Column(operands.column(tree.this))
+        return Between(column, *(_beside(end.value, column, operands) for end in (low, high)))
     return And(*(_compare(sign, tree.this, tree.args[end], operands) for sign, end in ((">=", "low"), ("<=", "high"))))
 
 

@@ -11,7 +11,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from cloister.query.evaluation import holds
+from cloister.query.evaluation import holds, plain
 from cloister.session.planning.grid import Axis
 from cloister.session.planning.shape import Shape
 from cloister.session.releases.frames import Kind
@@ -86,8 +86,9 @@ class Layout:
                     found.append((number, row))
                     values[number, row] = here
         for part in reversed(self.order):
-            present = [place for place in found if values[place][part.source] is not None]
-            missing = [place for place in found if values[place][part.source] is None]
+            gone = {place for place in found if plain(values[place][part.source]) is None}  # NaN would undo the order of the rest
+            present = [place for place in found if place not in gone]
+            missing = [place for place in found if place in gone]
             present.sort(key=lambda place, name=part.source: values[place][name], reverse=part.descending)  # type: ignore[misc]
             found = [*missing, *present] if part.nulls_first else [*present, *missing]
         end = None if self.limit is None else self.offset + self.limit

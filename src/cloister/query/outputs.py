@@ -20,6 +20,7 @@ from cloister.query.refusals import EXAMPLE, clipped, refused, shown, unsupporte
 from cloister.query.rows import same
 from cloister.query.scalars import Reader
 from cloister.session import Count, Statistic
+from cloister.session.questions.question import Largest, Mode, Quantile, Smallest
 from cloister.tables import Expression
 from cloister.tables.expression.names import quoted
 
@@ -72,8 +73,11 @@ class _Reading:
             )
         return self.aggregates.name(inner)
 
-    def is_boolean(self, column: str) -> bool:
-        return column in self.keys.values() and self.reader.is_boolean(column)
+    def holds(self, column: str) -> str:
+        found = self.aggregates.found.get(column)
+        if found is None or isinstance(found, Mode | Quantile | Smallest | Largest):
+            return self.reader.holds(column if found is None else found.column)
+        return "real"
 
     def values(self, query: exp.Query) -> tuple[Any, ...]:
         return self.reader.values(query)
@@ -270,7 +274,7 @@ def _number(select: exp.Select, part: str) -> int | None:
         return None
     count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression  # FETCH FIRST and FETCH NEXT
     count = count.unnest() if isinstance(count, exp.Paren) else count
-    rows = whole(count.this) if isinstance(count, exp.Literal) and not count.is_string else None
+    rows = whole(count.this) if isinstance(count, exp.Literal) else None
     if rows is None:
         raise unsupported(f"This {part.upper()}", f"{part.upper()} 10")
     return rows

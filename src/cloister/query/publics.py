@@ -133,8 +133,8 @@ class _PublicOperands:
         self.used[name] = None
         return name
 
-    def is_boolean(self, column: str) -> bool:
-        return self.source.is_boolean(column)
+    def holds(self, column: str) -> str:
+        return "boolean" if self.source.is_boolean(column) else ""  # evaluation.py sees the values themselves
 
     def values(self, query: exp.Query) -> tuple[Any, ...]:
         return self.queries(query)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from cloister.errors import CloisterError, MissingBound, UnsupportedQuery
-from cloister.query.conditions import condition
+from cloister.query.conditions import condition, kind_of
 from cloister.query.constants import constant, is_constant, is_double
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.rows import Rows
@@ -95,9 +95,9 @@ class Reader:
             return type(error)(what, why=error.why, instead=error.instead)
         return type(error)(what, why=error.why, instead=f"CLAMP({tree.sql(comments=False)}, 0, 100)")
 
-    def is_boolean(self, column: str) -> bool:
-        """Whether a column may stand where a condition is wanted."""
-        return self.rows.domain(column).kind == "boolean"
+    def holds(self, column: str) -> str:
+        """Of what kind the values of a column are."""
+        return kind_of(self.rows.domain(column))
 
     def values(self, query: exp.Query) -> tuple[Any, ...]:
         """The values of a question about public tables."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
@@ -14,15 +15,16 @@ from sqlglot import exp
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
-from cloister.privacy import Exact, Guarantee, PureDP
+from cloister.privacy import Exact, Guarantee, PureDP, exact_positive, text_of
 from cloister.query.forms import Forms
 from cloister.query.layout import AnswerColumns, Layout, columns_of
 from cloister.query.parse import Parsed, parse, touched_in
 from cloister.query.undeclared import CERTAIN, reviewed
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Plan, Question, Release
+from cloister.session.planning.afford import affordable
 from cloister.session.questions.declared import table_name
-from cloister.session.questions.spend import Spending
+from cloister.session.questions.spend import Spending, amount_of
 from cloister.session.questions.touched import Touched
 from cloister.session.releases.frames import Frame, Kind, Series
 from cloister.session.releases.postprocessed import Postprocessed, public_release
@@ -89,7 +91,7 @@ class Session(Door):
             Buy again what would follow from a finer answer that was paid for.
         """
         parsed = self._parsed(sql, dialect)
-        spend = parsed.spend if spend is None and within is None else spend
+        spend = _named(parsed, spend, within)
         if parsed.above is not None:
             self._check_above(parsed, within if parsed.questions else None)
             if not parsed.questions:
@@ -133,6 +135,9 @@ class Session(Door):
             if not parsed.questions:
                 return Plan(parts=(), costs={}, notes=parsed.notes)
         cost = _given(parsed.spend if spend is None else spend)
+        if parsed.spend is not None and not _same(parsed.spend, cost):
+            note = f"the query is answered at no other spend than {parsed.spend}, which its OPTIONS name"
+            parsed = replace(parsed, notes=(*parsed.notes, note))
         if parsed.certain:
             return Plan(parts=(), costs={}, notes=(*parsed.notes, CERTAIN))
         plan = (
@@ -158,10 +163,7 @@ class Session(Door):
             self._check_above(parsed, None)
             if not parsed.questions:
                 raise _costs_nothing("A table of spends")
-        if len(parsed.questions) > 1:
-            return super().afford(parsed.questions, spends, confidence=confidence)
-        found = super().afford(parsed.question, spends, confidence=confidence)
-        return found if parsed.above is not None else found.renamed(parsed.names)
+        return affordable(partial(self.explain, question, dialect=dialect), self.remaining, spends, confidence)
 
     @pinned
     def workload(
@@ -181,18 +183,40 @@ class Session(Door):
         ...     str(session.spent)
         'ε = 0.5'
         """
-        parsed = [parse(each, self.tables, dialect) if isinstance(each, str) else each for each in questions]
-        asked = [part for each in parsed for part in (each.questions if isinstance(each, Parsed) else (each,))]
+        parsed, asked, spend = self._several(questions, spend, dialect)
+        answers = iter(self.workload_all(asked, spend, purpose=purpose) if asked or not parsed else [])
+
+        def laid(each: Parsed | Question) -> Release:
+            if isinstance(each, Question):
+                return next(answers)
+            free = self._free(each)
+            return laid_out([next(answers) for _ in each.questions], each) if free is None else free
+
+        return list(map(laid, parsed))
+
+    @pinned
+    def explain_workload(self, questions: Sequence[str | Question], spend: Spending, *, dialect: str | None = None) -> Plan:
+        """What `workload` would measure, with which error, at which cost: spends nothing and reads no row."""
+        parsed, asked, spend = self._several(questions, spend, dialect)
+        plan = super().explain_workload(asked, spend) if asked or not parsed else Plan(parts=(), costs={})
+        told = [note for each in parsed if isinstance(each, Parsed) for note in each.notes]
+        return replace(plan, notes=tuple(dict.fromkeys((*plan.notes, *told))))
+
+    def _several(
+        self, questions: Sequence[str | Question], spend: Spending, dialect: str | None
+    ) -> tuple[list[Parsed | Question], list[Question], Spending]:
+        """Several questions as they were read, what is to be measured for them, and at which spend."""
+        parsed = [self._parsed(each, dialect) if isinstance(each, str) else each for each in questions]
+        asked: list[Question] = []
         for each in parsed:
-            if isinstance(each, Parsed) and each.above is not None:
+            if isinstance(each, Question):
+                asked.append(each)
+                continue
+            spend = _named(each, spend) or spend
+            if each.above is not None:
                 self._check_above(each, None)
-        answers = iter(self.workload_all(asked, spend, purpose=purpose))
-
-        def laid(each: Parsed) -> Release:
-            free = None if each.questions else self._of_public(each)
-            return laid_out([next(answers) for _ in each.questions], each, free)
-
-        return [laid(each) if isinstance(each, Parsed) else next(answers) for each in parsed]
+            asked += () if each.certain else each.questions
+        return parsed, asked, spend
 
     @pinned
     def stored(
@@ -213,8 +237,9 @@ class Session(Door):
         if not isinstance(question, str):
             return super().stored(question, spend, purpose=purpose)
         parsed = self._parsed(question, dialect)
-        if parsed.above is not None and not parsed.questions:
-            return laid_out([], parsed, self._of_public(parsed))
+        spend = _named(parsed, spend)
+        if (free := self._free(parsed)) is not None:
+            return free
         if len(parsed.questions) > 1:
             answers = self.stored_workload(parsed.questions, spend, purpose=purpose)
         else:
@@ -381,6 +406,7 @@ class Session(Door):
                 why="it has more than one grouping, or works on with its answer",
                 instead='session.watch("SELECT region, COUNT(*) AS n FROM visits GROUP BY region", …)',
             )
+        spend = _named(parsed, spend) or spend
         steps = Steps.of(every=every, since=since, until=until)
         watched = Watched(question=parsed.question, steps=steps, at=at, fed=fed, late=late, key=key, name=name)
         return watch(self, watched, spend, lambda release: laid_out([release], parsed))
@@ -438,6 +464,12 @@ class Session(Door):
             ]
         )
 
+    def _free(self, parsed: Parsed) -> Release | None:
+        """The answer that public tables or the declaration alone give; None where that is none."""
+        if parsed.above is not None and not parsed.questions:
+            return laid_out([], parsed, self._of_public(parsed))
+        return self._certain(parsed) if parsed.certain else None
+
     def _certain(self, parsed: Parsed) -> Release:
         """The answer that the declaration alone gives: one row of counts and sums, which are 0, at no cost."""
         shape = self._shape(parsed.question)
@@ -459,6 +491,7 @@ class Session(Door):
         return public_release([each.source.name for each in publics], read + parsed.above.sql, self.who, PureDP(0))
 
     def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Guarantee:
+        _named(parsed, None, within)
         if parsed.above is not None and not parsed.questions:
             raise _costs_nothing(f"within={within}")
         if parsed.above is not None:
@@ -491,6 +524,22 @@ def _costs_nothing(what: str) -> InvalidParameter:
         why="the query reads public tables alone: it costs nothing, and no noise is added",
         instead='session.sql("SELECT …")',
     )
+
+
+def _named(parsed: Parsed, spend: Spending | None, within: float | None = None) -> Spending | None:
+    """The spend that a text names, or that is given beside it: where they differ either may be meant, and both are refused."""
+    own = parsed.spend
+    if own is None or (within is None and _same(own, spend)):
+        return spend if own is None else own
+    raise InvalidParameter(
+        f"spend={spend} is invalid" if within is None else f"within={within} is invalid",
+        why=f"the query names {own} in its OPTIONS",
+        instead=f'spend="{text_of(amount_of(own))}", or the query without epsilon',
+    )
+
+
+def _same(own: Guarantee, spend: Spending | None) -> bool:
+    return spend in (None, own) if isinstance(spend, Guarantee | None) else exact_positive(spend, "spend") == amount_of(own)
 
 
 def _given(spend: Spending | None) -> Spending:

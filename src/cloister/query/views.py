@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from sqlglot import exp
 
 from cloister.errors import CloisterError
-from cloister.query.conditions import condition
+from cloister.query.conditions import condition, kind_of
 from cloister.query.grammar import check
 from cloister.query.precedence import check_precedence
 from cloister.query.refusals import refused, shown, unsupported
@@ -46,8 +46,8 @@ class _Columns:
             )
         return str(choose([Field(name=each, column=each) for each in self.table.columns], inner, self.name).column)
 
-    def is_boolean(self, column: str) -> bool:
-        return self.table.columns[column].kind == "boolean"
+    def holds(self, column: str) -> str:
+        return kind_of(self.table.columns[column])
 
     def values(self, query: exp.Query) -> tuple[Any, ...]:
         raise unsupported("A question within the condition on the rows of a table", _LINE)

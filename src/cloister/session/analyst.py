@@ -72,6 +72,11 @@ class Analyst:
                 found[population] = least(cost, rest)
         return found
 
+    def still_owed(self, history: History, spends: Mapping[str, Spend], digest: str) -> dict[str, Guarantee]:
+        """That, without what the share was charged for it before."""
+        owed, drawn = self.owed(history, spends).items(), self.ledger.drawn
+        return {each: rest for each, cost in owed if (rest := less(cost, drawn(each, self.who, digest))) is not None}
+
     def owed_for_all(self, history: History, digest: str) -> dict[str, Guarantee]:
         """The same where no spend was named: all that others paid, but where this person was charged before for what is
         stored. They were given it, and get it again for nothing."""

@@ -319,9 +319,11 @@ class Door:
         spends = self._analyst.spends(shapes, spend)
         finer = self._finer(shapes[0], spends) if isinstance(question, Question) else None
         if finer is None:
-            plan, _ = planned(self._analyst, shapes, spends, _checked_shares(shares, shapes))
+            plan, history = planned(self._analyst, shapes, spends, _checked_shares(shares, shapes))
+            plan = replace(plan, owed=self._analyst.still_owed(history, spends, plan.digest))
         else:
             plan = foreseen(finer[0], repeated(self._analyst, [finer[0].finer], finer[1]))
+            plan = replace(plan, owed=self._analyst.still_owed(finer[1], spends, finer[0].finer.digest))
         slow = [
             f"table {name!r} could not be prepared, since its database is read-only: each question works out the cap anew, slower"
             for name in dict.fromkeys(name for shape in shapes for name in self.registry.snapshot.slow(shape.question.table))
@@ -458,7 +460,8 @@ class Door:
         shapes, workload, together = self._workload(questions)
         plan, _ = planned(self._analyst, together, self._analyst.spends(together, spend), workload.weights)
         wanted = expected_workload(workload, shapes, plan, shown=[self.seen.shown(shape) for shape in shapes])
-        return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), wanted=wanted)
+        parts = tuple(map(self.seen.worded, plan.parts))
+        return replace(plan, parts=parts, together=wanted, alone=len(workload.alone))
 
     @pinned
     def touched(self, question: Question) -> Touched:
@@ -484,7 +487,7 @@ class Door:
 
         shape = self._shape(question)
         budget = self.ledger.budget(shape.population)
-        return least_spend(shape, budget, within, confidence, self._analyst.history([shape]))
+        return least_spend(shape, budget, within, confidence, self._analyst.history([shape]), who=self.who)
 
     @pinned
     def spend_after_pilot(
@@ -510,15 +513,13 @@ class Door:
                 why="a site dropped out of it, and the sizes that it found are not those of the question; the charge stands",
                 instead="ask again: it is charged again",
             )
-        return least_spend_after(shape, self.ledger.budget(shape.population), within, confidence, history)
+        return least_spend_after(shape, self.ledger.budget(shape.population), within, confidence, history, who=self.who)
 
     @pinned
     def afford(
         self, question: Question | Sequence[Question], spends: Sequence[Exact] | None = None, *, confidence: float = 0.95
     ) -> Affordable:
         """The expected margins of a question over a range of spends, by default parts of what remains: spends nothing."""
-        if spends is not None and (isinstance(spends, str) or not isinstance(spends, Sequence)):
-            raise InvalidParameter("spends= is invalid", why="it is not a list of spends", instead='spends=["0.1", "1"]')
         return affordable(lambda spend: Door.explain(self, question, spend), self.remaining, spends, confidence)
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────────

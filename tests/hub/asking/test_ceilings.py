@@ -6,9 +6,14 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
+import cloister as cl
 from cloister.hub.decisions.checking import context_of
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import MandatoryRule, Spend
+from cloister.hub.services.asking.authorised import spend_for
+from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.work.bounds import bounds_of
 from cloister.privacy import ZCDP, PureDP
 from tests.hub import forked
@@ -42,6 +47,18 @@ def test_eight_questions_at_once_keep_to_the_share_of_a_grant_below_the_allotmen
         answers = list(at_once.map(lambda number: older(stage, number, rea), range(8)))
     assert answers.count(201) == 1
     assert stage.spent == "ε = 0.3"
+
+
+def test_the_most_that_a_margin_may_cost_bounds_what_a_share_is_charged_too():
+    """For an answer that another paid for: the population is charged nothing."""
+    people = cl.PrivateTable({"age": [30, 40, 50] * 100}, columns={"age": cl.Integer(17, 90)})
+    with cl.Session({"people": people}, budget=PureDP(10)) as session:
+        session.sql(COUNT, spend=5)
+        bob, owner = session.on_behalf("bob"), session.on_behalf("owner")
+        for most, who in (("0.06", bob), ("0.05", owner)):
+            assert spend_for(who, QuestionRequest(sql=COUNT, within=50, most=most), buy=False)
+        with pytest.raises(cl.InvalidParameter, match=r"at most 0\.05 may be spent"):
+            spend_for(bob, QuestionRequest(sql=COUNT, within=50, most="0.05"), buy=False)
 
 
 PROCESS = """

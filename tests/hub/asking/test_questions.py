@@ -45,6 +45,18 @@ def test_the_same_question_again_costs_nothing(stage: Stage):
     assert len(stage.charges) == 1
 
 
+def test_what_a_declaration_answers_was_not_answered_before(stage: Stage):
+    """It costs nothing, beside others too, whose cost is written down whichever comes first."""
+    none = f"{COUNT} WHERE age > 900"
+    free, paid = stage.post("/questions/workload", {"questions": [none, COUNT], "spend": "0.5"}).json()["releases"]
+    assert (free["cost"], paid["cost"]["people"]["epsilon"], len(stage.charges)) == ({}, "0.5", 1)
+    with stage.hub.database.reading() as db:
+        costs = [each.cost for each in db.scalars(select(AuditLine).where(AuditLine.action == "question.ask"))]
+    assert {"people": "ε = 0.5"} in costs
+    assert "answered before" not in stage.ana.client.get(f"/releases/{free['id']}").text
+    assert stage.post("/questions/explain", {"sql": none, "spend": "0.5"}).json()["costs"] == {}
+
+
 def test_explaining_spends_nothing_and_says_what_would_be_left(stage: Stage):
     told = stage.post("/questions/explain", {"sql": COUNT, "spend": "0.25"}).json()
     assert told["costs"]["people"]["epsilon"] == "0.25"

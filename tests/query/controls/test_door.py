@@ -64,6 +64,11 @@ def test_a_refusal_that_depends_on_rows_is_marked_and_one_that_does_not_is_not()
             asked.maximum("pay", WOMEN)
         with pytest.raises(cl.UnsupportedQuery):
             asked.count(where("sex", 3))
+        for _ in range(2):
+            with pytest.raises(cl.UnsupportedQuery, match="both summed and read by conditions"):
+                asked.sum("pay", where("pay", 20_000))
+        assert not asked.unbounded
+        assert len(asked.owner_report().refusals) == 2
         assert ledger.charges("staff") == []
         with pytest.raises(cl.AccessDenied):
             asked.count(where("person", 7))

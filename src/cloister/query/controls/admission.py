@@ -11,7 +11,7 @@ is answered again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -69,7 +69,8 @@ class Admission:
 
     def check(self, wanted: list[AnsweredSet]) -> Refusal | None:
         """Why these may not be answered, all of them together; None where they may. In a turn, after `catch_up`."""
-        return self.mixed(wanted) or self._overlapping(wanted) or self._telling(wanted)
+        mixed = self.mixed(wanted)  # by what was answered since it was first looked at: by now records decide too
+        return replace(mixed, kind="set") if mixed else self._overlapping(wanted) or self._telling(wanted)
 
     def take(self, wanted: list[AnsweredSet]) -> int:
         """Write the answered sets down; the number of the last line. In a turn, after `check`."""

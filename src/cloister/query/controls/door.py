@@ -249,6 +249,7 @@ class ControlledSession:
         return self._answer(keys, {each.name: tuple(cells[at] for _, cells in rows) for at, each in enumerate(asked)})
 
     def _answered(self, work: Callable[[Inside], tuple[Result, int]], what: str) -> Result:
+        known = len(self._inside.refusals) if self._inside is not None else 0
         try:
             result, line = scrubbed(lambda: work(self._opened()))
         except KeyboardInterrupt:
@@ -256,9 +257,11 @@ class ControlledSession:
                 self._inside.prepared.cancel()
             raise
         except (AccessDenied, UnsupportedQuery) as error:
-            if self._inside is not None and not (self._inside.refusals and self._inside.refusals[-1].what == what):
-                self._inside.refusals.append(Refusal(who=self.who, what=what, why=error.why))
-            note_refusal(self._ledger, self.population, who=self.who, what=what)
+            told = [] if self._inside is None else self._inside.refusals
+            if self._inside is not None and not (told and told[-1].what == what):
+                told.append(Refusal(who=self.who, what=what, why=error.why))
+            if not any((each.what, each.kind) == (what, "columns") for each in told[known:]):  # that one no row decided
+                note_refusal(self._ledger, self.population, who=self.who, what=what)
             raise
         note_answer(self._ledger, self.population, self._place, line, who=self.who, what=what)
         return result

@@ -45,6 +45,7 @@ from cloister.tables import Domain, PrivateTable
 from cloister.tables.expression.names import quoted
 
 GROUPS = "what is worked out over groups counts all that are declared, empty ones too"
+SHOWN = "what is worked out over groups counts only those that are shown"
 _MOST_TRIED = 100
 _MOST_STEPS = 64
 _DEEPEST = 16
@@ -206,11 +207,13 @@ class _Cut:
         place = len(self.parts)
         columns, loose = _columns_of(parsed, self.tables)
         if all(each.kind == "certain" for each in columns) and not loose:
-            raise refused(
-                "SELECT DISTINCT in a subquery is not supported",
+            error = refused(
+                "A part of keys alone is not supported",
                 "its rows would be the declared keys, whether any row has them or not",
-                "COUNT(DISTINCT ward)",
+                "COUNT(*) beside them, or COUNT(DISTINCT ward)",
             )
+            self.above.add(id(error))
+            raise error
         self.parts.append(Part(parsed=parsed, columns=columns, named=named))
         return Step(name=f"r{place}", columns=columns, loose=loose)
 
@@ -561,14 +564,14 @@ def cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options)
     for public in state.publics.values():
         used = frozenset(public.source.table.names[place] for place in public.columns)
         publics[public.source.name] = publics.get(public.source.name, frozenset()) | used
-    notes = tuple(dict.fromkeys(note for part in state.parts for note in part.parsed.notes))
+    notes = [note for part in state.parts for note in part.parsed.notes]
+    if state.groups and any(question.by for question in questions):
+        notes.append(SHOWN if any(_columns_of(part.parsed, tables)[1] for part in state.parts) else GROUPS)
     return Parsed(
         questions=tuple(questions),
         layout=Layout(columns=()),
         spend=options.spend,
-        notes=tuple(
-            dict.fromkeys((*options.notes, *notes, *([GROUPS] if state.groups and any(q.by for q in questions) else [])))
-        ),
+        notes=tuple(dict.fromkeys((*options.notes, *notes))),
         publics=publics,
         above=program,
     )

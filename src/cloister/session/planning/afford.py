@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cloister.errors import InvalidParameter
 from cloister.privacy import Exact, Guarantee, exact_positive, text_of
 from cloister.session.planning.plan import Plan
 from cloister.session.questions.spend import amount_of
@@ -42,11 +43,6 @@ class Affordable:
     def to_pydict(self) -> dict[str, list[Any]]:
         """The spends and the margins as plain lists."""
         return {"spend": [float(spend) for spend in self.spends], **{name: self.margins[name].tolist() for name in self._names()}}
-
-    def renamed(self, names: Mapping[str, str]) -> Affordable:
-        """The same under the names that the question gives: output name → statistic."""
-        known = self.margins.columns
-        return replace(self, margins=Frame({out: known[source] for out, source in names.items() if source in known}))
 
     def __repr__(self) -> str:
         rows = [
@@ -91,6 +87,8 @@ def affordable(
     plan_at: Callable[[Fraction], Plan], remaining: Guarantee, spends: Sequence[Exact] | None, confidence: float
 ) -> Affordable:
     """The margins at the given spends, or at round numbers up to what remains."""
+    if spends is not None and (isinstance(spends, str) or not isinstance(spends, Sequence)):
+        raise InvalidParameter("spends= is invalid", why="it is not a list of spends", instead='spends=["0.1", "1"]')
     amounts = (
         tuple(exact_positive(spend, "spends") for spend in spends) if spends is not None else _round_numbers(amount_of(remaining))
     )

@@ -28,12 +28,14 @@ from cloister.session.questions.declared import table_name
 from cloister.session.questions.limits import limit_of
 from cloister.session.questions.spend import Spend, shares
 from cloister.session.questions.threshold import Threshold, threshold_for
-from cloister.session.releases.formulas import Linear, Reading, combined
+from cloister.session.releases.formulas import Formula, Linear, Reading, Rounded, combined
 from cloister.session.releases.frames import Frame, Series, text_table
 from cloister.session.releases.quantiles import Ordered
 from cloister.session.releases.uncertainty import Planned, Term, Terms, check_confidence, half_width, in_words
 from cloister.tables import Expression
 from cloister.tables.expression import wording
+
+_ADD_UP = "whole numbers are rounded so that they add up, which may make a margin wider, mostly by 1"
 
 _MOST_PRICED = 64
 """Spends for which the price of one shape is kept."""
@@ -85,6 +87,16 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Together:
+    """A question that is worked out together with others: its words, and what its answer is made of, without values."""
+
+    words: str
+    shape: Shape
+    formulas: tuple[Formula, ...]
+    readings: Mapping[str, Reading]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What would be measured, charged and known. `str(plan)` says it in words.
 
@@ -96,12 +108,23 @@ class Plan:
 
     parts: tuple[Part, ...]
     costs: Mapping[str, Guarantee]
+    owed: Mapping[str, Guarantee] = field(default_factory=dict)
+    """By population, what this person's share would be charged beside it, for the use of what others paid."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Output column → statistic, where the analyst gave other names."""
     notes: tuple[str, ...] = ()
     """What else is to be known in advance."""
-    wanted: tuple[tuple[str, Mapping[str, float]], ...] = ()
-    """For questions that are measured together: each, and the margin of its counts and sums at 95 %."""
+    together: tuple[Together, ...] = ()
+    """The questions that are worked out together, from the first parts: from all but the last `alone`."""
+    alone: int = 0
+
+    @property
+    def wanted(self) -> tuple[tuple[str, Mapping[str, float]], ...]:
+        """For questions that are worked out together: each, and the margin of its counts and sums at 95 %."""
+        return tuple(
+            (each.words, {of.name: float(of.margins(each.readings, 0.95)[0]) for of in each.formulas if isinstance(of, Linear)})
+            for each in self.together
+        )
 
     @property
     def cost(self) -> Guarantee:
@@ -130,31 +153,38 @@ class Plan:
         return all(part.repeated for part in self.parts)
 
     def margin(self, confidence: float = 0.95, *, group_size: float | None = None) -> Frame:
-        """The half-width to expect of each statistic in one group, before anything is spent.
+        """The half-width to expect of each statistic in one group, before anything is spent; of several groupings the widest.
 
-        Exact for counts and sums. A count that decides whether its undeclared group is shown may belong to a group of any size
-        while it is not far above the threshold; without a size it is the widest such margin. Every other error depends on how
-        many rows its group has, which is private: it is worked out for `group_size` rows, or from the owner's public `size=`
-        spread evenly over the groups, and for values spread evenly over the declared range (a mean: in the middle of it);
-        without either it is that of an empty group.
+        Exact for counts and sums; but whole numbers that are worked out together are rounded so that they add up, which may make
+        one wider, mostly by 1. A count that decides whether its undeclared group is shown may belong to a group of any size while
+        it is not far above the threshold; without a size it is the widest such margin. Every other error depends on how many rows
+        its group has, which is private: it is worked out for `group_size` rows, or from the owner's public `size=` spread evenly
+        over the groups, and for values spread evenly over the declared range (a mean: in the middle of it); without either it is
+        that of an empty group.
         """
         check_confidence(confidence)
         if group_size is not None:
             number = not isinstance(group_size, bool) and isinstance(group_size, Real)
             if not number or not 0 <= group_size <= 2**62:
                 raise InvalidParameter("group_size= is invalid", why="it is not a number of rows", instead="group_size=1000")
-        columns = {}
-        for part in self.parts:
-            rows = _expected_group(part.shape) if group_size is None else group_size
-            readings = expected(part.shape, part.blanks(), rows)
-            if part.threshold is not None:
-                readings["units"] = chosen(readings["units"], part.threshold.least, confidence, rows)
-            for formula in part.shape.formulas:
-                if formula.name in part.shape.question.hidden:
-                    continue
-                name = formula.name if formula.name not in columns else f"{table_name(part.shape.question.table)}.{formula.name}"
-                width = expected_margin(formula, readings, confidence, rows)
-                columns[name] = Series("real", np.array([width]))
+        alone = self.parts[len(self.parts) - self.alone :] if self.together else self.parts
+        asked: list[tuple[Shape, tuple[Formula, ...], Mapping[str, Reading], Threshold | None]]
+        asked = [(each.shape, each.formulas, each.readings, None) for each in self.together]
+        asked += [(part.shape, part.shape.formulas, part.blanks(), part.threshold) for part in alone]
+        widest: dict[str, float] = {}
+        first: dict[str, str] = {}  # the table whose statistic has the bare name
+        for shape, formulas, blanks, threshold in asked:
+            rows = _expected_group(shape) if group_size is None else group_size
+            readings = {**blanks, **expected(shape, blanks, rows)}
+            if threshold is not None:
+                readings["units"] = chosen(readings["units"], threshold.least, confidence, rows)
+            table = table_name(shape.question.table)
+            for formula in formulas:
+                if formula.name not in shape.question.hidden:
+                    name = formula.name if first.setdefault(formula.name, table) == table else f"{table}.{formula.name}"
+                    width = expected_margin(formula, readings, confidence, rows)
+                    widest[name] = float(np.maximum(widest.get(name, width), width))  # one that is not known is the widest
+        columns = {name: Series("real", np.array([width])) for name, width in widest.items()}
         if self.names:
             return Frame({out: columns[source] for out, source in self.names.items() if source in columns})
         return Frame(columns)
@@ -168,7 +198,8 @@ class Plan:
         expected = self.margin()
         rows = [[name, f"± {series.values[0]:,.4g}"] for name, series in expected.columns.items()]
         if rows:
-            lines.append("expected error in each group (95 %):\n" + text_table(["statistic", "margin"], rows))
+            where = "of the widest group" if self.together or len(self.parts) > 1 else "in each group"
+            lines.append(f"expected error {where} (95 %):\n" + text_table(["statistic", "margin"], rows))
         if self.wanted:
             lines.append("questions that are worked out together from these, and the margins (95 %) of their counts and sums:")
             known = list(dict.fromkeys(name for _, margins in self.wanted for name in margins))
@@ -176,7 +207,8 @@ class Plan:
                 [words, *(f"± {margins[name]:,.4g}" if name in margins else "" for name in known)]
                 for words, margins in self.wanted
             ]
-            lines.append(text_table(["question", *known], shown))
+            rounded = any(isinstance(of, Rounded) for each in self.together for of in each.formulas)
+            lines += [text_table(["question", *known], shown), *([_ADD_UP] if rounded else [])]
         lines += [_about_small(part) for part in self.parts if part.threshold is not None]
         if any(not isinstance(formula, Linear) for part in self.parts for formula in part.shape.formulas):
             lines.append(_about_sizes(self.parts))

@@ -13,7 +13,7 @@ from cloister.session.execution.history import History
 from cloister.session.planning.expectation import chosen, expected_margin
 from cloister.session.planning.plan import Part, Plan, following, price
 from cloister.session.planning.shape import Shape
-from cloister.session.questions.spend import Spend, measure_of
+from cloister.session.questions.spend import Spend, amount_of, measure_of
 from cloister.session.releases.formulas import Linear, Reading, combined
 from cloister.session.releases.uncertainty import check_confidence
 
@@ -22,13 +22,14 @@ _WIDEST = 1e300
 _LEAST, _MOST = -12, 12  # powers of ten between which a spend is looked for
 
 
-def least_spend(shape: Shape, budget: Guarantee, within: float, confidence: float, history: History) -> Guarantee:
+def least_spend(shape: Shape, budget: Guarantee, within: float, confidence: float, history: History, *, who: str) -> Guarantee:
     """The least amount, to six digits, at which every count and sum of the question has a margin of at most `within`.
 
     The margin of a count or a sum follows from the noise alone and falls as the spend grows, so the amount is found by
-    bisection over numbers of six digits; what was bought before is combined with what is still to buy. A count that decides
-    whether its undeclared group is shown has the widest margin that such a count can have. The margin of anything else depends
-    on private sizes: it is refused here, and `least_spend_after` works it out from a pilot.
+    bisection over numbers of six digits; what was bought before is combined with what is still to buy. Where what is stored is
+    sharp enough, and others than `who` paid for it, it is no more than somebody who asks first would spend: so much is charged
+    to a share. A count that decides whether its undeclared group is shown has the widest margin that such a count can have. The
+    margin of anything else depends on private sizes: it is refused here, and `least_spend_after` works it out from a pilot.
     """
     _check(within, confidence)
     formulas = [formula for formula in shape.formulas if isinstance(formula, Linear)]
@@ -49,10 +50,12 @@ def least_spend(shape: Shape, budget: Guarantee, within: float, confidence: floa
             readings["units"] = chosen(readings["units"], part.threshold.least, confidence, None)
         return any(expected_margin(formula, readings, confidence, None) > within for formula in formulas)
 
-    return _search(shape, budget, history, wide)
+    return _search(shape, budget, history, who, wide)
 
 
-def least_spend_after(shape: Shape, budget: Guarantee, within: float, confidence: float, history: History) -> Guarantee:
+def least_spend_after(
+    shape: Shape, budget: Guarantee, within: float, confidence: float, history: History, *, who: str
+) -> Guarantee:
     """The least amount at which the margin of every cell is at most `within`, by the noisy values that a pilot has bought.
 
     The private sizes that a margin depends on are replaced by the pilot's noisy ones, so this is post-processing of what was paid
@@ -68,7 +71,7 @@ def least_spend_after(shape: Shape, budget: Guarantee, within: float, confidence
         readings = {name: Reading(values[name], reading.terms) for name, reading in part.blanks().items()}
         return any(float(np.max(formula.margins(readings, confidence), initial=0.0)) > within for formula in shape.formulas)
 
-    return _search(shape, budget, history, wide)
+    return _search(shape, budget, history, who, wide)
 
 
 def _raws(history: History) -> list[str]:
@@ -81,7 +84,7 @@ def _check(within: float, confidence: float) -> None:
         raise InvalidParameter(f"within={within!r} is invalid", why="it must be a number greater than 0", instead="within=50")
 
 
-def _search(shape: Shape, budget: Guarantee, history: History, wide: Callable[[Part], bool]) -> Guarantee:
+def _search(shape: Shape, budget: Guarantee, history: History, who: str, wide: Callable[[Part], bool]) -> Guarantee:
     measure, share = measure_of(budget), budget.delta / 10
     had = history.had(shape.population)
 
@@ -98,7 +101,8 @@ def _search(shape: Shape, budget: Guarantee, history: History, wide: Callable[[P
         return Spend(measure, amount, share).guarantee(amount, priced(amount).costs[shape.population].delta)
 
     if had > 0 and not too_wide(had):
-        return guarantee(had)
+        first = _search(shape, budget, History(), who, wide) if history.paid_by_others(who) else guarantee(had)
+        return first if amount_of(first) < had else guarantee(had)
     low, high = _LEAST, _MOST
     if too_wide(Fraction(10) ** high):
         raise UnsupportedQuery(

@@ -110,11 +110,6 @@ class Postprocessed(Release):
             found[name] = Series("boolean", found[name].values.astype(bool) | unknown)
         return Frame(found)
 
-    def _footer(self) -> str:
-        if self.provenance.population:
-            return super()._footer()
-        return "\n".join(["nothing private was read, and nothing was charged", *self.notes])
-
     def at_levels(self) -> dict[str, npt.NDArray[np.float64]]:
         """The margins at the confidences of `LEVELS`. The answer is paid for, so it is told whatever becomes of them: where they
         cannot be worked out at a confidence, or in time, they are those of the next higher one, and none is known beyond."""
@@ -171,7 +166,7 @@ def _half_widths(series: Series, low: npt.NDArray[np.float64], high: npt.NDArray
 
 
 def public_release(tables: Sequence[str], text: str, who: str, nothing: Guarantee) -> Release:
-    """What is said of a table that was worked out from public tables alone: nobody was charged for it.
+    """What is said of an answer that public tables or declarations alone give: nobody was charged for it.
 
     >>> from cloister.privacy import PureDP
     >>> str(public_release(["towns"], "SELECT 1", "ana", PureDP(0)).cost)
@@ -186,7 +181,7 @@ def public_release(tables: Sequence[str], text: str, who: str, nothing: Guarante
         when=time.time(),
         charges=(),
         mechanism=(),
-        neighbours="none: it reads public tables alone",
+        neighbours="none: no private row is read",
         repeated=True,
     )
     return Release(groups={}, formulas=(), readings={}, cost=nothing, spent_by={}, provenance=origin)

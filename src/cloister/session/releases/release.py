@@ -266,9 +266,16 @@ class Release:
         rest = self.num_rows - len(lines)
         return text_table(values.column_names, lines) + (f"\n… and {rest:,} more rows" if rest > 0 else "")
 
+    @property
+    def paid(self) -> str:
+        """What was charged for it, in words."""
+        if not self.provenance.population:
+            return "nothing private was read, and nothing was charged"
+        before = "answered before, at no further cost; it " if self.provenance.repeated else ""
+        return f"{before}cost {self.cost} of {self.provenance.population!r}"
+
     def _footer(self) -> str:
-        paid = "answered before, at no further cost; it cost" if self.provenance.repeated else "cost"
-        lines = [f"{paid} {self.cost} of {self.provenance.population!r}; ± holds with 95 % confidence, for the noise alone"]
+        lines = [f"{self.paid}; ± holds with 95 % confidence, for the noise alone" if self.provenance.population else self.paid]
         flags = self.drowned().columns
         if any(bool(flags[name].values.any()) for name in self.statistics()):
             lines.append(f"{_MARK} the noise may be larger than the value")

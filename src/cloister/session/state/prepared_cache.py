@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, EngineError
 from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Answering, Prepared, PublicTable, Relation, Workspace, prepare, relate
 
@@ -63,10 +63,16 @@ class PreparedCache:
 
     def __init__(self, workspace: Workspace | None = None) -> None:
         self.workspace = workspace or Workspace.of()
+        self.closed = False
         self._lock = threading.Lock()
         self._rows: OrderedDict[int, _Once[Prepared]] = OrderedDict()
         """By when they were last asked."""
         self._related: OrderedDict[Hashable, _Once[Answering]] = OrderedDict()
+
+    def check_open(self) -> None:
+        """Refuse what is asked after the end: nobody would close what is prepared for it."""
+        if self.closed:
+            raise EngineError("The query was not answered", why="the session is closed", instead="a new cl.Session(…)")
 
     def prepared(self) -> dict[str, Prepared]:
         """What is prepared now, by the name of its table."""
@@ -81,6 +87,7 @@ class PreparedCache:
 
     def rows(self, entry: Entry) -> Prepared:
         """The prepared rows of a table; made again where what held them lost them."""
+        self.check_open()
         mine, made = _IN_HAND.get().get(self), self.known(entry)
         if made is not None and not made.stands():
             with self._lock:

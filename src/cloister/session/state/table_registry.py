@@ -85,6 +85,7 @@ class TableRegistry:
         if self in begun:
             yield begun[self]
             return
+        self._stock.check_open()
         with self._lock:
             snapshot = self._now
             self._asking[snapshot] = self._asking.get(snapshot, 0) + 1
@@ -147,7 +148,8 @@ class TableRegistry:
             return known[columns]
 
     def close(self) -> None:
-        """Remove all prepared rows."""
+        """Remove all prepared rows, and prepare no more."""
+        self._stock.closed = True
         close_all(self._stock.without([]))
 
     def _become(self, snapshot: TableSnapshot) -> None:

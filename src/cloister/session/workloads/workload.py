@@ -35,7 +35,7 @@ from cloister.errors import InvalidParameter
 from cloister.session.execution.answer import additive, cellwise, released_from, released_part
 from cloister.session.execution.history import History
 from cloister.session.planning.grid import Axis
-from cloister.session.planning.plan import Plan
+from cloister.session.planning.plan import Plan, Together
 from cloister.session.planning.shape import Shape
 from cloister.session.questions.question import Question
 from cloister.session.questions.spend import Measure
@@ -238,12 +238,10 @@ def assembled_workload(workload: Workload, shapes: Sequence[Shape], plan: Plan, 
     return [released[place] for place in range(len(shapes))]
 
 
-def expected_workload(
-    workload: Workload, shapes: Sequence[Shape], plan: Plan, *, shown: Sequence[Shape]
-) -> tuple[tuple[str, dict[str, float]], ...]:
-    """For each question of a family its words, as those of `shown`, and the margin of its counts and sums, before anything is
+def expected_workload(workload: Workload, shapes: Sequence[Shape], plan: Plan, *, shown: Sequence[Shape]) -> tuple[Together, ...]:
+    """For each question of a family its words, as those of `shown`, and what its answer is made of, before anything is
     measured."""
-    found: list[tuple[str, dict[str, float]]] = []
+    found: list[Together] = []
     for number, family in enumerate(workload.families):
         first = workload.place(number)
         readings = [
@@ -251,8 +249,8 @@ def expected_workload(
             for offset, length in enumerate(family.lengths)
         ]
         for place, (formulas, known) in family.answers(shapes, readings).items():
-            margins = {each.name: float(each.margins(known, 0.95)[0]) for each in formulas if isinstance(each, Linear)}
-            found.append((family.words(shown[place]), margins))
+            one = {name: Reading(reading.values[:1], reading.terms) for name, reading in known.items()}
+            found.append(Together(words=family.words(shown[place]), shape=shapes[place], formulas=formulas, readings=one))
     return tuple(found)
 
 

@@ -149,8 +149,9 @@ def _keep(
     """What was charged goes into `paid` first: a refusal says it."""
     texts, ids, algorithm = wish.texts, [each.id for each in found.objects], found.terms.algorithm
     costs = [{population: str(cost) for population, cost in each.spent_by.items()} for each in releases]
-    if not releases[0].provenance.repeated:  # several share one charge
-        paid.update(costs[0])
+    for release, cost in zip(releases, costs, strict=True):
+        if not release.provenance.repeated:  # several share one charge, but those that cost nothing
+            paid.update(cost)
     policy, created = found.policy.to_dict(), hub.now()
     how: dict[str, Any] = {"data_sets": ids, "columns": found.columns, "dialect": wish.dialect}
     kept: list[Answered] = []

@@ -30,7 +30,7 @@ from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, sig
 from cloister.hub.work.offers import Runnable, runnable
 from cloister.privacy import Guarantee, text_of
 from cloister.privacy.rational import exact_positive
-from cloister.query import Session, parse
+from cloister.query import Session
 from cloister.session import Plan
 from cloister.session.questions.spend import amount_of
 from cloister.session.questions.touched import Touched
@@ -201,8 +201,9 @@ def spend_for(session: Session, wish: QuestionRequest, *, buy: bool) -> str | Gu
         dialect=wish.dialect,
     )
     if most is not None:
-        costs = [amount_of(each) for each in session.explain(wish.sql, found, dialect=wish.dialect).costs.values()]
-        dearest = pilot + max(costs, default=Fraction(0))
+        plan = session.explain(wish.sql, found, dialect=wish.dialect)
+        sums = [sum(amount_of(each[name]) for each in (plan.costs, plan.owed) if name in each) for name in plan.costs]
+        dearest = pilot + max(sums, default=Fraction(0))
         if dearest > most:
             raise _too_much(wish, text_of(dearest), paid=bool(pilot))
     return found
@@ -222,8 +223,7 @@ def plan_of(session: Session, wish: QuestionRequest, spend: str | Guarantee | No
     """What would be measured: for one question, or for several together."""
     if not wish.more:
         return session.explain(wish.sql, spend, dialect=wish.dialect)
-    questions = [each for text in wish.texts for each in parse(text, session.tables, wish.dialect).questions]
-    return session.explain_workload(questions, spend or "")
+    return session.explain_workload(wish.texts, spend or "", dialect=wish.dialect)
 
 
 def costs_of(
