@@ -124,6 +124,7 @@ SHOWN = (
     "releases/",
     "app.py",
     "caller.py",
+    "checking.py",
     "database.py",
     "max_delta.py",
     "middleware.py",
@@ -134,6 +135,7 @@ SHOWN = (
     "records/",
     "storage/",
     "web/",
+    "workbooks.py",
 )
 KEYWORDS = {
     **dict.fromkeys(("_", "gettext", "N_")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,6 +20,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.services import all_services
 from cloister.hub.serving import check
 from cloister.hub.settings import Settings
+from cloister.hub.web.languages import language_of
 from cloister.installed import install
 from tests.cli.test_hub import cloister
 from tests.hub.faults.processes import ROOT
@@ -75,6 +77,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"master_key": "\xe9"}, "master_key"),
     ({"master_key": base64.b64encode(bytes(31)).decode()}, "master_key"),
 ]
+CHINESE = language_of("zh_CN")
 ODD: list[tuple[dict[str, Any], str]] = [
     ({"token_days": 400}, "token_days"),
     ({"session_hours": 1000}, "session_hours"),
@@ -98,6 +101,13 @@ FINE: list[dict[str, Any]] = [
 ]
 
 
+def in_chinese(weak: Weakness) -> None:
+    """The administrator's page says it in their language: no words of ours in a row stay English."""
+    told = CHINESE.gettext(weak.why)
+    assert re.search("[\u3400-\u9fff]", told), weak.why
+    assert not re.search("[a-z]{2,} [a-z]{2,}", told), told
+
+
 def only(settings: Settings, name: str) -> Weakness:
     """What is said of one setting, once."""
     [found] = [weak for weak in weaknesses(settings) if weak.name == name]
@@ -113,6 +123,7 @@ def test_a_value_that_no_hub_works_with_is_told_and_keeps_it_from_starting(
     assert found.grave
     assert len(found.why) > 10
     assert found.instead
+    in_chinese(found)
     with pytest.raises(InvalidParameter, match=f"was not started: {name}"):
         check(settings)
 
@@ -121,6 +132,7 @@ def test_a_value_that_no_hub_works_with_is_told_and_keeps_it_from_starting(
 def test_a_value_that_is_odd_is_told(given: dict[str, Any], name: str, tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, **given)
     assert not only(settings, name).grave
+    in_chinese(only(settings, name))
     check(settings)
 
 
@@ -135,6 +147,8 @@ def test_sources_that_nothing_here_can_read(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(installed, "find_spec", lambda name, missing=missing: None if name in missing else name)
         found = [weak for weak in weaknesses(settings) if weak.name == "sources"]
         assert [weak.grave for weak in found] == [False] * told
+        for weak in found:
+            in_chinese(weak)
         assert all(install("postgres") in weak.instead and install("spark") in weak.instead for weak in found)
 
 
@@ -156,6 +170,7 @@ def test_files_that_are_no_certificate_and_no_key(tmp_path: Path) -> None:
     ]:
         settings = Settings(data=tmp_path, **given)
         assert only(settings, name).grave
+        in_chinese(only(settings, name))
         with pytest.raises(InvalidParameter, match=f"was not started: {name}"):
             check(settings)
 
@@ -164,7 +179,9 @@ def test_a_master_key_that_is_none_is_told_wherever_it_is(tmp_path: Path) -> Non
     mounted = tmp_path / "mounted"
     for text in (b"", b"no key\n", b"\xff\xfe\x00", base64.b64encode(bytes(16))):
         mounted.write_bytes(text)
-        assert only(Settings(data=tmp_path, master_key_file=str(mounted)), "master_key_file").grave
+        found = only(Settings(data=tmp_path, master_key_file=str(mounted)), "master_key_file")
+        assert found.grave
+        in_chinese(found)
     mounted.write_bytes(base64.b64encode(bytes(32)) + b"\n")
     assert weaknesses(Settings(data=tmp_path, master_key_file=str(mounted))) == []
     (tmp_path / "master.key").write_text("too short\n")
@@ -190,11 +207,15 @@ def test_a_folder_that_others_read_is_told_and_what_a_hub_writes_there_is_its_us
         found = only(Settings(data=data), "data")
         assert not found.grave
         assert "0755" in found.why
+        in_chinese(found)
         assert found.instead == f"chmod 700 {data}"
         data.chmod(0o700)
         for name in ("hub.db", "ledger.db", "trail.head", "master.key"):
             (data / name).chmod(0o644)
-        assert {weak.name for weak in weaknesses(Settings(data=data))} == {"data"}
+        found_now = weaknesses(Settings(data=data))
+        assert {weak.name for weak in found_now} == {"data"}
+        for weak in found_now:
+            in_chinese(weak)
         Hub(Settings(data=data, workers=0), []).close()
         assert {path.stat().st_mode & 0o777 for path in data.iterdir() if path.is_file()} == {0o600}
         assert weaknesses(Settings(data=data)) == []

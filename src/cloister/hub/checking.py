@@ -61,8 +61,8 @@ _OFFERED = {
     "together": N_("sites can't learn jointly from exact sums: what their encryption needs is not installed"),
 }
 """What a hub does not offer without an extra."""
-_NO_PORT = "ports are numbers from 1 to 65535"
-_LONG = "more than a hundred years are no limit"
+_NO_PORT = N_("ports are numbers from 1 to 65535")
+_LONG = N_("a limit of more than a hundred years limits nothing")
 _NUMBERS = (
     _Whole(name="port", least=1, most=65535, few=_NO_PORT, many=_NO_PORT, example=8765),
     _Whole(name="pg_port", least=0, most=65535, few=_NO_PORT, many=_NO_PORT, example=5433),
@@ -70,64 +70,64 @@ _NUMBERS = (
         name="session_hours",
         least=1,
         most=876_000,
-        few="a session would end at once",
+        few=N_("a session would end at once"),
         many=_LONG,
         example=12,
         odd=744,
-        oddly="someone who takes over a session has it for more than a month",
+        oddly=N_("someone who takes over a session has it for more than a month"),
     ),
-    _Whole(name="idle_minutes", least=1, most=52_560_000, few="a session would end at once", many=_LONG, example=60),
+    _Whole(name="idle_minutes", least=1, most=52_560_000, few=N_("a session would end at once"), many=_LONG, example=60),
     _Whole(
         name="token_days",
         least=1,
         most=36_500,
-        few="an API token would expire at once",
+        few=N_("an API token would expire at once"),
         many=_LONG,
         example=90,
         odd=366,
-        oddly="a stolen API token stays valid for more than a year",
+        oddly=N_("a stolen API token stays valid for more than a year"),
     ),
     _Whole(
         name="asking",
         least=1,
         most=1000,
-        few="no query would ever run",
-        many="a process has no more than 1000 connections",
+        few=N_("no query would ever run"),
+        many=N_("a process has no more than 1000 connections"),
         example=16,
     ),
     _Whole(
         name="prepared",
         least=1,
         most=100_000,
-        few="no data set could be queried",
-        many="each takes memory for an engine of its own",
+        few=N_("no data set could be queried"),
+        many=N_("each takes memory for an engine of its own"),
         example=64,
     ),
     _Whole(
         name="workers",
         least=0,
         most=1000,
-        few="there is no such number of jobs",
-        many="a process can't run more than 1000 jobs at once",
+        few=N_("there is no such number of jobs"),
+        many=N_("a process can't run more than 1000 jobs at once"),
         example=1,
     ),
     _Whole(
         name="upload_megabytes",
         least=1,
         most=2**20,
-        few="no file could be uploaded",
-        many="more than a terabyte is taken by no upload",
+        few=N_("no file could be uploaded"),
+        many=N_("more than a terabyte is taken by no upload"),
         example=2048,
     ),
     _Whole(
         name="tick_ms",
         least=1,
         most=10_000,
-        few="without ticks the time of an answer may tell of rows",
-        many="every answer would wait for more than ten seconds",
+        few=N_("without ticks the time of an answer may tell of rows"),
+        many=N_("every answer would wait for more than ten seconds"),
         example=10,
         odd=1000,
-        oddly="every answer may wait for more than a second",
+        oddly=N_("every answer may wait for more than a second"),
     ),
 )
 _LEVELS = ("debug", "info", "warning", "error")
@@ -239,7 +239,7 @@ def faults_of(settings: Settings) -> Iterator[Weakness]:
 
     >>> from cloister.hub.settings import Settings
     >>> [(fault.name, fault.why) for fault in faults_of(Settings(data=Path("hub"), port=99999))]
-    [('port', '99999 is none: ports are numbers from 1 to 65535')]
+    [('port', '99999 is not a port: ports are numbers from 1 to 65535')]
     """
     for each in _NUMBERS:
         yield from _number(each, getattr(settings, each.name))
@@ -255,7 +255,7 @@ def _number(known: _Whole, value: int) -> Iterator[Weakness]:
     instead = f"{known.name} = {known.example}"
     if not known.least <= value <= known.most:
         why = known.few if value < known.least else known.many
-        yield Weakness(name=known.name, why=f"{value} is none: {why}" if why == _NO_PORT else why, instead=instead)
+        yield Weakness(name=known.name, why=f"{value} is not a port: {why}" if why == _NO_PORT else why, instead=instead)
     elif known.odd is not None and value > known.odd:
         yield Weakness(name=known.name, why=known.oddly, instead=instead, grave=False)
 
@@ -368,11 +368,11 @@ def _master_key(settings: Settings) -> Iterator[Weakness]:
     """A key that is none: what it locked can't be read by it."""
     name = "master_key_file" if settings.master_key_file and not settings.master_key else "master_key"
     path = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
-    text, where = settings.master_key.encode(), "it"
+    text, where = settings.master_key.encode(), name
     if not text:
         if not path.is_file():
             return
-        where = f"what {path.name} holds"
+        where = path.name
         try:
             text = path.read_bytes()
         except OSError:
@@ -407,7 +407,7 @@ def _folder(data: Path) -> Iterator[Weakness]:
             yield Weakness(name="data", why=why, instead=f"chmod 600 {data / name}", grave=False)
 
 
-_UNREADABLE = "the file can't be read by this user"
+_UNREADABLE = N_("the file can't be read by this user")
 
 
 def _why_not(read: Callable[[], None]) -> str:

@@ -473,7 +473,7 @@ def _unavailable() -> DatabaseUnavailable:
     return DatabaseUnavailable(
         "The hub's database did not answer",
         why="it is full, locked, away, or may only be read",
-        instead="try again; the administrator sees its state",
+        instead="try again, or ask the administrator, who sees its state",
     )
 
 

@@ -145,7 +145,7 @@ def _sheet(sheet: Sheet) -> Iterator[str]:
             raise InvalidParameter(
                 "The file was not made",
                 why=f"a workbook holds at most {MOST_ROWS:,} rows and {MOST_COLUMNS:,} columns",
-                instead="the form csv",
+                instead="the form csv, which has every row",
             )
         yield _row(number, [_cell(_named(number, place), each, facts=not sheet.head) for place, each in enumerate(row)])
     yield "</sheetData></worksheet>"

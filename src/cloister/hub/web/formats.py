@@ -249,4 +249,4 @@ def is_code(text: str) -> bool:
     >>> is_code('"age": cl.Integer(0, 120)'), is_code("ask the owner for access"), is_code("SELECT COUNT(*) FROM people")
     (True, False, True)
     """
-    return re.search(r"""[\n=({\[;*\\]|^SELECT |^cloister |^SET |^--\w|^["']|^\S+@\S+$""", text) is not None
+    return re.search(r"""[\n=({\[;*\\]|^SELECT |^cloister |^chmod |^SET |^--\w|^["']|^\S+@\S+$""", text) is not None
