@@ -246,7 +246,7 @@ def is_address(text: str) -> bool:
 def is_code(text: str) -> bool:
     """Whether a text is a line to write rather than a sentence.
 
-    >>> is_code('"age": cl.Integer(0, 120)'), is_code("ask the owner for access"), is_code("SELECT COUNT(*) FROM people")
+    >>> is_code('"age": cl.Integer(0, 120)'), is_code("ask the owner; then wait"), is_code("SELECT COUNT(*) FROM people")
     (True, False, True)
     """
-    return re.search(r"""[\n=({\[;*\\]|^SELECT |^cloister |^chmod |^SET |^--\w|^["']|^\S+@\S+$""", text) is not None
+    return re.search(r"""[\n=({\[*\\]|;(?! )|^SELECT |^cloister |^chmod |^SET |^--\w|^["']|^\S+@\S+$""", text) is not None
