@@ -62,7 +62,7 @@ _OFFERED = {
 }
 """What a hub does not offer without an extra."""
 _NO_PORT = N_("ports are numbers from 1 to 65535")
-_LONG = N_("more than a hundred years are no limit")
+_LONG = N_("a limit of more than a hundred years limits nothing")
 _NUMBERS = (
     _Whole(name="port", least=1, most=65535, few=_NO_PORT, many=_NO_PORT, example=8765),
     _Whole(name="pg_port", least=0, most=65535, few=_NO_PORT, many=_NO_PORT, example=5433),
