@@ -98,13 +98,13 @@ def test_rows_that_a_crash_emptied_are_no_answer(postgres_server: str, database:
 def test_a_session_prepares_again_what_the_server_lost(postgres_server: str, database: Any, swept: bool) -> None:
     tables = {"t": table(postgres_server)}
     with cl.Session(tables, budget=cl.PureDP(10**6)) as session:
-        assert abs(session.sql("SELECT COUNT(*) AS n FROM t", spend=cl.PureDP(1000)).rows[0]["n"] - 75) < 2
+        assert abs(session.sql("SELECT COUNT(*) AS n FROM t", spend=cl.PureDP(1000)).to_pydict()["n"][0] - 75) < 2
         end_keeper(database)
         if swept:
             prepare(table(postgres_server)).close()
             assert ours(database) == []
         where = "SELECT COUNT(*) AS n FROM t WHERE x >= 0"
-        assert abs(session.sql(where, spend=cl.PureDP(1000)).rows[0]["n"] - 75) < 2
+        assert abs(session.sql(where, spend=cl.PureDP(1000)).to_pydict()["n"][0] - 75) < 2
         assert len(ours(database)) == 1
     assert ours(database) == []
 
