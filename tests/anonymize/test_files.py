@@ -251,7 +251,7 @@ def test_no_column_of_the_file_decides_the_secret_order(tmp_path: Path, name: st
     anonymize_file(asked, tmp_path / "people.parquet", tmp_path / "released.parquet")
     left = pl.read_parquet(tmp_path / "released.parquet")
     assert left.columns == ["age", name]
-    assert left["age"].to_list() != sorted(left["age"].to_list())
+    assert sum(place == age for place, age in enumerate(left["age"])) < 20, "of a random order one row stands where it stood"
 
 
 def test_the_type_of_a_column_is_that_of_all_its_values(tmp_path: Path) -> None:
