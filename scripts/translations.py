@@ -58,6 +58,7 @@ BELOW = (
         f"session/**/{each}.py"
         for each in ("answer", "buying", "door", "grid", "limits", "lineage", "narrowing", "plan", "refinement", "table_snapshot")
     ),
+    *(f"session/**/{each}.py" for each in ("afford", "prepared_cache")),
     *(f"session/**/{each}.py" for each in ("rehearsal", "scrubbed", "shape", "sharing", "spend", "threshold", "view", "within")),
     *(
         f"tables/**/{each}.py"

@@ -274,7 +274,7 @@ def _number(select: exp.Select, part: str) -> int | None:
         return None
     count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression  # FETCH FIRST and FETCH NEXT
     count = count.unnest() if isinstance(count, exp.Paren) else count
-    rows = whole(count.this) if isinstance(count, exp.Literal) else None
+    rows = whole(count.this) if isinstance(count, exp.Literal) and not count.is_string else None
     if rows is None:
         raise unsupported(f"This {part.upper()}", f"{part.upper()} 10")
     return rows

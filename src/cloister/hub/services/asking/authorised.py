@@ -202,7 +202,8 @@ def spend_for(session: Session, wish: QuestionRequest, *, buy: bool) -> str | Gu
     )
     if most is not None:
         plan = session.explain(wish.sql, found, dialect=wish.dialect)
-        sums = [sum(amount_of(each[name]) for each in (plan.costs, plan.owed) if name in each) for name in plan.costs]
+        shares = {name: amount_of(cost) for name, cost in plan.owed.items()}
+        sums = [amount_of(cost) + shares.get(name, Fraction(0)) for name, cost in plan.costs.items()]
         dearest = pilot + max(sums, default=Fraction(0))
         if dearest > most:
             raise _too_much(wish, text_of(dearest), paid=bool(pilot))
