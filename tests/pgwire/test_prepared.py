@@ -181,8 +181,6 @@ def test_untyped_values_of_limits_and_beside_calls_are_numbers(running: Running)
     text = "SELECT sex, COUNT(*) AS n FROM people WHERE age + 1 > $1 GROUP BY sex HAVING COUNT(*) > $2 ORDER BY sex LIMIT $3"
     with Raw(running.port).log_in() as raw:
         raw.query("SET cloister.spend = '0.5'")
-        found = [
-            raw.ask(parse(text, types=types), bind((b"1", b"-1000000", b"1")), execute(), SYNC) for types in ((), (25, 25))
-        ]
+        found = [raw.ask(parse(text, types=types), bind((b"1", b"-1000000", b"1")), execute(), SYNC) for types in ((), (25, 25))]
         assert [len(rows(each)) for each in found] == [1, 1]
     assert running.charges == 1

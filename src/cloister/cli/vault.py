@@ -7,7 +7,7 @@ import functools
 import json
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -235,7 +235,7 @@ def restore(data: Path, delete_people: bool) -> None:
     \b
     cloister vault restore --data vault
     """
-    with _opened(data, restore={"delete_people": delete_people}) as here:
+    with _opened(data, restore=True, delete_people=delete_people) as here:
         here.log.add("restored", {})
         click.echo(
             f"{len(here.store.collections())} collections are there, under new keys; that they are the newest is not known"
@@ -438,8 +438,8 @@ class _Here:
 
 
 @contextlib.contextmanager
-def _opened(data: Path, *, restore: Mapping[str, bool] | None = None) -> Iterator[_Here]:
-    """The vault of a folder, with the collections that are declared there; restored, if it is said how."""
+def _opened(data: Path, *, restore: bool = False, delete_people: bool = False) -> Iterator[_Here]:
+    """The vault of a folder, with the collections that are declared there."""
     from cloister.together.owner import AuditLog
     from cloister.vault import Keys, Vault
 
@@ -448,7 +448,7 @@ def _opened(data: Path, *, restore: Mapping[str, bool] | None = None) -> Iterato
     keys = Keys.load(data / "owner.keys")
     try:
         address, name = settings["store"], settings["data_set"]
-        made = Vault if restore is None else functools.partial(Vault.restore, **restore)
+        made = functools.partial(Vault.restore, delete_people=delete_people) if restore else Vault
         with made(address, keys, data_set=name) as store:
             for each, told in settings["collections"].items():
                 _collection(store, each, told)
