@@ -112,9 +112,7 @@ def _check_directions(table: PrivateTable, order: JointLearning) -> None:
     most = int(label.high_code - label.low_code)
     if int(order.components) > most:
         raise InvalidParameter(
-            "The components are invalid",
-            why=f"LDA has at most one for each class less one: {most}",
-            instead=f"{most}, or DCA",
+            "The components are invalid", why=f"LDA has at most one for each class less one: {most}", instead=f"{most}, or DCA"
         )
 
 
