@@ -198,7 +198,9 @@ def test_public_tables_alone_have_no_table_of_spends() -> None:
                 asked()
         assert session.sql(PUBLIC, within=1).num_rows == 2
         assert LocalSession(session).explain(PUBLIC, Asking()).costs == {}
-        assert LocalSession(session).repeat(PUBLIC, Asking()) is None
+        again = LocalSession(session).repeat(PUBLIC, Asking())
+        assert again is not None
+        assert again.num_rows == 2
         assert session.sql(PUBLIC, rehearse=True).num_rows == 2
 
 

@@ -103,9 +103,9 @@ def test_a_closed_session_answers_nothing_and_charges_nothing() -> None:
             bob = closed.on_behalf("bob")
         for session in (closed, bob):
             for ask in (session.sql, session.explain):
-                with pytest.raises(cl.EngineError, match="the session is closed"):
+                with pytest.raises(cl.LedgerError, match="the session is closed"):
                     ask(count, "0.6")
-        with pytest.raises(cl.EngineError, match="the session is closed"):
+        with pytest.raises(cl.LedgerError, match="the session is closed"):
             closed.prepared("t")
         assert closed.registry.snapshot._prepared == {}
         assert closed.spent == book.spent("t") == cl.PureDP("0.5")

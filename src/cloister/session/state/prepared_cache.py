@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from cloister.errors import CloisterError, EngineError
+from cloister.errors import CloisterError, LedgerError
 from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Answering, Prepared, PublicTable, Relation, Workspace, prepare, relate
 
@@ -72,7 +72,7 @@ class PreparedCache:
     def check_open(self) -> None:
         """Refuse what is asked after the end: nobody would close what is prepared for it."""
         if self.closed:
-            raise EngineError("The query was not answered", why="the session is closed", instead="a new cl.Session(…)")
+            raise LedgerError("Nothing was charged", why="the session is closed", instead="a new cl.Session(…)")
 
     def prepared(self) -> dict[str, Prepared]:
         """What is prepared now, by the name of its table."""
