@@ -131,7 +131,6 @@ def kind_of(domain: Domain) -> str:
 
 
 _NUMBER = re.compile(r"\s*[+-]?[0-9]{1,40}(\.[0-9]{1,40})?\s*")
-_MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]00:00(:00(\.0+)?)?")
 _TRUTH = {**dict.fromkeys(("t", "true", "yes", "on", "1"), True), **dict.fromkeys(("f", "false", "no", "off", "0"), False)}
 
 
@@ -144,7 +143,7 @@ def _beside(value: Any, column: Column, operands: Operands) -> Any:
     if kind in ("integer", "real") and isinstance(value, str) and _NUMBER.fullmatch(value):
         number = Fraction(value.strip())
         return int(number) if number.denominator == 1 else number
-    return value[:10] if kind == "date" and isinstance(value, str) and _MIDNIGHT.fullmatch(value) else value
+    return value[:10] if kind == "date" and str(value)[10:] in (" 00:00:00", "T00:00:00", " 00:00", "T00:00") else value
 
 
 def _null_safe(tree: exp.Binary, operands: Operands) -> Expression:

@@ -159,10 +159,8 @@ class Session(Door):
         if not isinstance(question, str):
             return super().afford(question, spends, confidence=confidence)
         parsed = self._parsed(question, dialect)
-        if parsed.above is not None:
-            self._check_above(parsed, None)
-            if not parsed.questions:
-                raise _costs_nothing("A table of spends")
+        if parsed.above is not None and not parsed.questions:
+            raise _costs_nothing("A table of spends")
         return affordable(partial(self.explain, question, dialect=dialect), self.remaining, spends, confidence)
 
     @pinned

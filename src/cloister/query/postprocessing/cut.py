@@ -135,7 +135,7 @@ class _Cut:
         private = self.is_private(query, known)
         asked = self._asked(query, known) if private and isinstance(query, exp.Select) else None
         if isinstance(asked, Parsed):
-            return self._part(asked)
+            return self._part(asked, distinct=query.args.get("distinct") is not None)
         try:
             if isinstance(query, exp.SetOperation):
                 sides = [self.step(each, known, depth + 1) for each in (query.this, query.expression)]
@@ -203,7 +203,7 @@ class _Cut:
         except CloisterError as error:
             return error
 
-    def _part(self, parsed: Parsed, *, named: bool = True) -> Step:
+    def _part(self, parsed: Parsed, *, named: bool = True, distinct: bool = False) -> Step:
         place = len(self.parts)
         columns, loose = _columns_of(parsed, self.tables)
         if all(each.kind == "certain" for each in columns) and not loose:
@@ -212,7 +212,7 @@ class _Cut:
                 "its rows would be the declared keys, whether any row has them or not",
                 "COUNT(*) beside them, or COUNT(DISTINCT ward)",
             )
-            self.above.add(id(error))
+            self.above |= set() if distinct else {id(error)}  # of DISTINCT the first refusal says more
             raise error
         self.parts.append(Part(parsed=parsed, columns=columns, named=named))
         return Step(name=f"r{place}", columns=columns, loose=loose)
