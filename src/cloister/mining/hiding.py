@@ -29,7 +29,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -248,7 +248,10 @@ def stated(result: Sanitised) -> dict[str, Any]:
         "ghost_rules": told.ghost_rules,
         "dissimilarity": told.dissimilarity,
         "counts": _COUNTS.told(told),
-        "rules": [asdict(each) for each in result.rules],
+        "rules": [
+            {"rule": each.rule, "there_before": each.there_before, "support": each.support, "confidence": each.confidence}
+            for each in result.rules
+        ],
         "proof": proof and {"optimal": proof.optimal, "bound": proof.bound, "gap": proof.gap, "text": str(proof)},
         "not_private": result.not_private,
     }

@@ -91,7 +91,8 @@ class Session(Door):
             Buy again what would follow from a finer answer that was paid for.
         """
         parsed = self._parsed(sql, dialect)
-        spend = _named(parsed, spend, within)
+        if parsed.spend is not None:
+            spend = _named(parsed, spend, within)
         if parsed.above is not None:
             self._check_above(parsed, within if parsed.questions else None)
             if not parsed.questions:

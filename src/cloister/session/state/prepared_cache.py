@@ -87,11 +87,12 @@ class PreparedCache:
 
     def rows(self, entry: Entry) -> Prepared:
         """The prepared rows of a table; made again where what held them lost them."""
-        self.check_open()
-        mine, made = _IN_HAND.get().get(self), self.known(entry)
-        if made is not None and not made.stands():
+        if self.closed:
+            self.check_open()
+        mine, had = _IN_HAND.get().get(self), self._rows.get(id(entry))
+        if had is not None and (made := had.made) is not None and not made.lasts and not made.stands():
             with self._lock:
-                lost = self._forget([id(entry)]) if self.known(entry) is made else []
+                lost = self._forget([id(entry)]) if self._rows.get(id(entry)) is had else []
             close_all(lost)
         with self._lock:
             slot = self._rows.get(id(entry)) or self._rows.setdefault(id(entry), _Once([entry]))

@@ -85,7 +85,8 @@ class TableRegistry:
         if self in begun:
             yield begun[self]
             return
-        self._stock.check_open()
+        if self._stock.closed:
+            self._stock.check_open()
         with self._lock:
             snapshot = self._now
             self._asking[snapshot] = self._asking.get(snapshot, 0) + 1

@@ -271,6 +271,8 @@ class Prepared(Answering):
     """The prepared rows of one version of a table, as sensitive as the source. Close it to remove them."""
 
     dialect: ClassVar[str] = ""
+    lasts: ClassVar[bool] = True
+    """Whether the prepared rows stay while this process does; else `stands` is asked before each question."""
 
     def __init__(self, declaration: PrivateTable, *, materialised: bool, workspace: Workspace | None = None) -> None:
         self.declaration = self.declared = declaration
@@ -340,7 +342,7 @@ class Prepared(Answering):
         return {name: Offenders.of(rows) for name, rows in found.items()}
 
     def stands(self) -> bool:
-        """Whether the prepared rows are still there: what holds them may be another machine."""
+        """Whether the prepared rows are still there."""
         return True
 
     def rest(self) -> None:

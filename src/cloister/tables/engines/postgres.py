@@ -146,6 +146,7 @@ class PostgresPrepared(Prepared):
     """Prepared rows in a table of the same database, or behind a query where we may not write."""
 
     dialect: ClassVar[str] = "postgres"
+    lasts: ClassVar[bool] = False
 
     def __init__(self, table: PrivateTable, source: PostgresSource, secret: str, workspace: Workspace | None = None) -> None:
         super().__init__(table, materialised=True, workspace=workspace)
