@@ -69,3 +69,12 @@ def test_what_the_declaration_answers_is_told_as_that_with_and_without_a_spend(s
             assert told.startswith("nothing private was read, and nothing was charged; ")
             assert "answered before" not in told
         assert not list(session.ledger.charges("people"))
+
+
+def test_notes_are_told_in_the_words_of_psql(session: cl.Session) -> None:
+    with session:
+        chosen = session.sql("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 1", spend=1)
+        followed = session.sql("SELECT COUNT(*) AS n FROM people", spend="0.5")
+        told = [of_release(each, how=Asking()).notices[0] for each in (chosen, followed)]
+    assert "a joint margin holds for them" in told[0]
+    assert "SET cloister.fresh = 'yes' runs it again" in told[1]

@@ -91,8 +91,8 @@ def failure_of(error: BaseException) -> Failure:
         message = f"{error.what}: {error.why}" if error.why else error.what
         return Failure(code=error.code, message=message, hint=error.instead, severity="FATAL" if error.fatal else "ERROR")
     code = next((code for kind, code in _CODES if isinstance(error, kind)), "XX000")
-    what, why = _IN_SQL.told(error.what), _IN_SQL.told(error.why)
-    return Failure(code=code, message=f"{what}: {why}" if why else what, hint=_IN_SQL.said(error.instead))
+    what, why = IN_SQL.told(error.what), IN_SQL.told(error.why)
+    return Failure(code=code, message=f"{what}: {why}" if why else what, hint=IN_SQL.said(error.instead))
 
 
 class _InSQL(Voice):
@@ -118,8 +118,10 @@ class _InSQL(Voice):
     def call(self, name: str, positional: Sequence[str], keywords: Sequence[tuple[str, str]]) -> str:
         if name.startswith("cl."):
             raise Unspeakable(name)  # what the owner declares, and no client of PostgreSQL
+        if name == "margin":
+            return "a joint margin"
         return super().call(name, positional, keywords)
 
 
 _SETTINGS = frozenset({"confidence", "fresh", "purpose", "spend", "within"})
-_IN_SQL = _InSQL()
+IN_SQL = _InSQL()

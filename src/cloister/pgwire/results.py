@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloister.pgwire.backend import AnswerColumn, Asking, Explained, FreeAnswer
+from cloister.pgwire.failures import IN_SQL
 from cloister.pgwire.statements import CopyFormat
 from cloister.pgwire.types import OF_KIND
 from cloister.printable import finite, json_of
@@ -96,7 +97,7 @@ def of_release(release: Release, *, how: Asking, source: Source | None = None) -
         lists.append(series.tolist())
         if widths is not None and name in measured:
             lists.append([None if _unknown(width) else width for width in widths.columns[name].tolist()])
-    told = [release.paid, *_margins(release, how), *release.notes]
+    told = [release.paid, *_margins(release, how), *map(IN_SQL.told, release.notes)]
     if release.marked:
         told.append("the noise came from a test's generator and protects nobody")
     return Result(
@@ -124,7 +125,7 @@ def of_free(answer: FreeAnswer, source: Source) -> Result:
     """Rows that are not a release, and what is said of them as a notice."""
     columns = [AnswerColumn(name, series.kind, False) for name, series in answer.table.columns.items()]
     lists = [[None if _unknown(value) else value for value in series.tolist()] for series in answer.table.columns.values()]
-    told = "; ".join((answer.paid, *answer.notes))
+    told = "; ".join((answer.paid, *map(IN_SQL.told, answer.notes)))
     rows = list(zip(*lists, strict=True))
     shape = columns_of_shape(columns, margins=False)
     return Result(columns=shape, rows=rows, tag=f"SELECT {len(rows)}", notices=(told,), source=source)
