@@ -256,6 +256,13 @@ def test_public_questions_become_constants() -> None:
 def test_dates_are_worked_out_beforehand() -> None:
     where = read("SELECT COUNT(*) FROM people WHERE born < DATE '2026-03-31' - INTERVAL '1' MONTH").question.where
     assert where == Compare("<", Column("born"), Literal(datetime.date(2026, 2, 28)))
+    for text, day in (
+        ("DATE '1970-01-01' - 1", datetime.date(1969, 12, 31)),
+        ("DATE '1970-01-01' + 31", datetime.date(1970, 2, 1)),
+    ):
+        assert read(f"SELECT COUNT(*) FROM people WHERE born < {text}").question.where == Compare(
+            "<", Column("born"), Literal(day)
+        )
 
 
 def test_the_same_expression_is_one_column_however_it_is_written() -> None:

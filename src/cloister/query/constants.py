@@ -234,6 +234,9 @@ def _arithmetic(tree: exp.Binary) -> Any:
     right = constant(tree.expression)
     if left is None or right is None:
         return None
+    if type(left) is datetime.date and type(right) is int and isinstance(tree, exp.Add | exp.Sub):
+        days = exp.Interval(this=exp.Literal.string(str(right)), unit=exp.var("DAY"))
+        return _shift(tree, left, days, negative=isinstance(tree, exp.Sub))
     if any(isinstance(side, bool) or not isinstance(side, int | Fraction) for side in (left, right)):
         raise unsupported(f"{shown(tree)} in place of a constant", _LINE)
     if isinstance(tree, exp.Div):
