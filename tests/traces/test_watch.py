@@ -428,3 +428,16 @@ def test_what_is_worked_out_of_each_person_first_is_refused_where_rows_are_fed()
     sql = "SELECT AVG(k) AS m FROM (SELECT who, COUNT(*) AS k FROM visits GROUP BY who) AS q"
     with session(trips()) as opened, pytest.raises(UnsupportedQuery, match="works out something of each person's rows"):
         opened.watch(sql, at="at", spend=1, fed=True, **CLOCK)
+
+
+def test_readings_without_a_moment_are_at_none_and_sums_beyond_64_bits_stay_exact() -> None:
+    table = cl.PrivateTable({"v": []}, columns={"v": cl.Integer(0, 2**60)})
+    with cl.Session({"r": table}, budget=cl.ZCDP(10**4)) as session:
+        how: dict[str, Any] = {"fed": True, "at": "at", "every": "1 minute", "since": 0, "until": 120}
+        watch = session.watch("SELECT SUM(v) AS s FROM r", spend=cl.ZCDP(5000), **how)
+        watch.feed([{"v": 7}])
+        watch.feed([])
+        watch.feed([{"at": 5, "v": 2**60} for _ in range(20)])
+        step = next(iter(watch.until(60)))
+    [told], [margin] = step.table.to_pydict()["s"], step.table.margin().to_pydict()["s"]
+    assert abs(told - 20 * 2**60) <= 5 * margin < 2**60

@@ -479,3 +479,10 @@ def test_a_whole_epsilon_at_every_step_is_caught(policy: Callable[[], Policy]) -
     run = at_once(policy, "4", filtered=policy is Uniform)
     found = audit(run, (4, 4), (5, 5), runs=6_000, against=PureDP(4), features=FEATURES, random=Random.deterministic(3))
     assert found.contradicts(PureDP(4)) == (policy is WholeShares)
+
+
+def test_what_is_done_to_a_table_that_was_published_changes_no_later_one() -> None:
+    stream = WindowStream(epsilon=1000, window=4, steps=40, cells=2, random=Random.deterministic(1))
+    shares = stream.step([300, 100])
+    shares /= shares.sum()
+    assert stream.step([300, 100]).sum() > 300

@@ -149,11 +149,11 @@ def _rows(source: TextIO, named: Sequence[str]) -> Iterator[_Row]:
     if not first:
         return iter(())
     if first.lstrip().startswith("{") and first.strip() != "{":
-        return _objects(lines)
+        return _objects(lines, named)
     with suppress(csv.Error):
         table = csv.DictReader(lines, delimiter=by)
         if set(named) <= set(table.fieldnames or ()):
-            return _records(table)
+            return _records(table, named)
     if first.lstrip().startswith(("[", "{")):
         why, instead = "JSON has an object in each line", '{"at": "2026-01-01T00:05Z", "room": "hall"}'
     else:  # not what it has: without a header it is a reading
@@ -161,23 +161,22 @@ def _rows(source: TextIO, named: Sequence[str]) -> Iterator[_Row]:
     raise InvalidParameter("The stream is invalid", why=why, instead=f"{instead} in its first line")
 
 
-def _objects(lines: Iterator[str]) -> Iterator[_Row]:
+def _objects(lines: Iterator[str], named: Sequence[str]) -> Iterator[_Row]:
     for line in lines:
         with suppress(ValueError, RecursionError):
             row = json.loads(line)
             if isinstance(row, dict):
-                yield row
+                yield {name: row.get(name) for name in named}
 
 
-def _records(table: csv.DictReader[str]) -> Iterator[_Row]:
-    assert table.fieldnames is not None
+def _records(table: csv.DictReader[str], named: Sequence[str]) -> Iterator[_Row]:
     while True:
         with suppress(csv.Error):
             try:
                 row = next(table)
             except StopIteration:
                 return
-            yield {name: row.get(name) for name in table.fieldnames}
+            yield {name: row.get(name) for name in named}
 
 
 def _print(steps: Iterator[Any]) -> None:

@@ -101,6 +101,8 @@ class Feed:
         """Readings by step, and the digests of those that have a key."""
         batch = batch_of(rows)
         if self._at not in batch:
+            if isinstance(rows, Sequence):  # no row may decide a refusal: each is at no moment
+                return {}, {}
             raise InvalidParameter(
                 "The readings are invalid", why=f"they have no column {self._at!r}, which says when", instead=f'at="{self._at}"'
             )
@@ -164,9 +166,7 @@ class Feed:
         plain = (unit if type(unit) in _PLAIN else _plain(unit) for unit in units.tolist())
         found = np.fromiter((known.setdefault(unit, len(known)) for unit in plain), np.int64, len(units))
         names: dict[str, int] = {}  # of different values, such as 7 and "7", that name one person
-        of = [
-            0 if unit is None or unit != unit else names.setdefault(_person(unit, self._secret), 1 + len(names)) for unit in known
-        ]
+        of = [0 if _told(unit) is None else names.setdefault(_person(unit, self._secret), 1 + len(names)) for unit in known]
         people = np.array(of, dtype=np.int64)[found]
         left = np.array([0, *(self._most - self.counted.get(name, 0) for name in names)], dtype=np.int64)
         order = np.argsort(people, kind="stable")
@@ -185,17 +185,21 @@ def _alike(value: Any) -> Any:
     """A value as it is told again, whatever held it: a frame has numbers of its own, 7.0 for 7 and NaN for nothing."""
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or value != value or str(value) in ("NaT", "<NA>"):
-        return None
+    value = _told(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
 
 
 def _plain(unit: Any) -> Any:
-    unit = unit.item() if isinstance(unit, np.generic) else unit
+    unit = _told(unit)
     return unit if type(unit) in _PLAIN else str(unit)
+
+
+def _told(value: Any) -> Any:
+    """Python's own value, and None for each way in which frames say that there is none."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if not isinstance(value, str) and str(value).lower() in ("nan", "nat", "<na>") else value
 
 
 def _person(unit: str | int | float, secret: bytes) -> str:

@@ -37,7 +37,7 @@ from cloister.noise._checks import whole
 from cloister.privacy import Guarantee
 from cloister.privacy.rational import Exact
 from cloister.session import Measurer, Spending
-from cloister.tables import Date, PrivateTable
+from cloister.tables import Date, Moment, PrivateTable
 from cloister.traces.journeys import FARTHEST, JourneyMethod, check_floats, declared_journeys
 from cloister.traces.stays import stay_points
 
@@ -118,10 +118,9 @@ class StayCounts(JourneyMethod):
     def counted(self, rows: Mapping[str, Any], declaration: PrivateTable) -> dict[str, Integers]:
         """The exact numbers, before noise: private."""
         owner, moments, *codes = self.ordered(rows, declaration)
-        times, x, y = (
-            self.numbers(name, found, declaration)
-            for name, found in zip((self.moment, self.x, self.y), (moments, *codes), strict=True)
-        )
+        x, y = (self.numbers(name, found, declaration) for name, found in zip((self.x, self.y), codes, strict=True))
+        seconds = isinstance(declaration.column(self.moment), Moment)
+        times = moments.astype(np.float64) if seconds else self.numbers(self.moment, moments, declaration)
         counts = np.zeros(self.cells**2, dtype=np.int64)
         edges = np.flatnonzero(np.diff(owner)) + 1
         for mine in np.split(np.arange(len(owner)), edges) if len(owner) else []:
@@ -180,8 +179,8 @@ def fit_stays(
 ) -> Stays:
     """Noisy counts of where people stay, for one charge, that protect groups of people who move together.
 
-    A unit's rows are one person's; `moment` is in seconds, `x` and `y` in metres. `stays` is how many of a person count at
-    most, the first of them in time. The noise of a count grows with it and with the largest group.
+    A unit's rows are one person's; `moment` is a moment or in seconds, `x` and `y` in metres. `stays` is how many of a person
+    count at most, the first of them in time. The noise of a count grows with it and with the largest group.
 
     >>> import cloister as cl
     >>> from cloister.noise import Random
@@ -229,7 +228,9 @@ def declared_stays(
         )
     if isinstance(declared.column(moment), Date):
         raise InvalidParameter(
-            f"The column {moment!r} is invalid", why="a stay is measured in seconds", instead=f'"{moment}": cl.Integer(0, 604800)'
+            f"The column {moment!r} is invalid",
+            why="a stay is measured in seconds",
+            instead=f'"{moment}": cl.Moment("2026-01-01", "2026-12-31")',
         )
     side, most = whole(cells, "cells", least=1), whole(stays, "stays", least=1)
     if side > _MOST_CELLS or most * groups.largest > _MOST_VALUES:
@@ -242,7 +243,7 @@ def declared_stays(
         raise InvalidParameter(
             "distance or duration is invalid", why="both must be above 0, and 10¹² at most", instead="distance=200, duration=1200"
         )
-    check_floats(declared, (moment, x, y))
+    check_floats(declared, (x, y) if isinstance(declared.column(moment), Moment) else (moment, x, y))
     return {
         "journey": str(declared.unit),
         "moment": moment,

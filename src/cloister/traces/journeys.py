@@ -507,7 +507,7 @@ def journey_counts(
     """What `fit_journeys` measures, and the columns of places that are drawn: from declarations alone."""
     if outside not in ("drop", "edge"):
         raise InvalidParameter("outside is invalid", why="it is drop or edge", instead='outside="drop"')
-    declared = declared_journeys(session, table, moment=moment, x=x, y=y, place=place, kinds=(Date, Moment))
+    declared = declared_journeys(session, table, moment=moment, x=x, y=y, place=place)
     for name, value, most in (("cells", cells, _MOST_CELLS), ("zones", zones, cells)):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most or cells % value:
             raise InvalidParameter(
@@ -549,11 +549,8 @@ def lattice_of(rows: Mapping[str, Any], declaration: PrivateTable, name: str) ->
     return codes // place.rows, codes % place.rows, (codes != place.null_code) & (codes != place.outside)
 
 
-def declared_journeys(
-    session: Measurer, table: str, *, moment: str, x: str, y: str, place: str = "", kinds: tuple[type[Domain], ...] = (Date,)
-) -> PrivateTable:
-    """The declaration of a table whose units are journeys: refused where a unit or bounds are missing. `kinds`: what a moment may
-    be besides a number."""
+def declared_journeys(session: Measurer, table: str, *, moment: str, x: str, y: str, place: str = "") -> PrivateTable:
+    """The declaration of a table whose units are journeys: refused where a unit or bounds are missing."""
     declared = session.declared(table)
     if not isinstance(declared, PrivateTable):
         raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="its own rows")
@@ -565,10 +562,10 @@ def declared_journeys(
         )
     for name in (moment,) if place else (moment, x, y):
         domain = declared.column(name)
-        if not isinstance(domain, Integer | Real) and not (name == moment and isinstance(domain, kinds)):
+        if not isinstance(domain, Integer | Real) and not (name == moment and isinstance(domain, Date | Moment)):
             raise MissingBound(
                 f"The column {name!r} needs bounds",
-                why="places and moments are numbers of a declared range",
+                why="places and moments lie in a declared range",
                 instead=f'columns={{"{name}": cl.Real(0, 5000)}}',
             )
     if len({declared.unit, moment, x, y}) < 4:

@@ -136,7 +136,7 @@ class LocalStream:
             spent += share
         self._filter = self._filter.after(PureDP(spent))
         self.taken += 1
-        return np.zeros(self._size) if self.last is None else self.last
+        return np.zeros(self._size) if self.last is None else self.last.copy()
 
     def margin(self, confidence: Exact = "0.95") -> Values:
         """The half-width of the interval of each count that was published last."""

@@ -33,7 +33,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random, default_random
 from cloister.session import Frame, Measurer, Series, Spending
-from cloister.tables import Date, Moment, Place, PrivateTable
+from cloister.tables import Place, PrivateTable
 from cloister.tables.declaring.places import METRES
 from cloister.tables.declaring.regions import PARTS
 from cloister.traces.journeys import (
@@ -456,7 +456,7 @@ def road_counts(
     """What `fit_road_journeys` measures: from declarations and the public roads alone."""
     if not isinstance(roads, RoadGraph):
         raise InvalidParameter("roads is invalid", why="it is not a RoadGraph", instead="RoadGraph(nodes, edges)")
-    declared = declared_journeys(session, table, moment=moment, x=x, y=y, place=place, kinds=(Date, Moment))
+    declared = declared_journeys(session, table, moment=moment, x=x, y=y, place=place)
     if place:
         box = box_of(declared, place)
         x, y = box.longitude, box.latitude

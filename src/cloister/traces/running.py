@@ -146,7 +146,7 @@ class _Running:
     def total(self) -> Whole:
         """What was released so far: nodes of a tree are Python's integers, and what is read of the square root is rounded."""
         if isinstance(self.sums, RootSums):
-            return np.asarray(np.rint(self.sums.sum).astype(np.int64))
+            return np.array([round(each) for each in self.sums.sum.tolist()], dtype=object)
         return np.asarray(np.zeros(self._cells, dtype=object) + self.sums.sum)
 
     def publish(self, number: int, exact: Whole, random: Random) -> None:

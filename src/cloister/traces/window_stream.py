@@ -231,7 +231,7 @@ class WindowStream:
             self._publish_share, self._run = publish, None
             self.policy.published(self.taken, publish, values)
         self.taken += 1
-        return self.estimator.estimate(values, variance)
+        return np.array(self.estimator.estimate(values, variance))  # the estimator goes on with its own
 
     def margin(self, confidence: Exact = "0.95") -> float:
         """The half-width of the interval of one cell of the last published table; the noise alone.
