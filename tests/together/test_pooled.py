@@ -51,6 +51,19 @@ def test_the_noise_is_that_of_one_table() -> None:
     assert found[0] == found[1]
 
 
+def test_sums_of_several_owners_do_not_wrap_around() -> None:
+    """Each owner's sum has room in 64 bits, and the sum of both has not: whether both are here, or the others at sites."""
+    large = 2**62 - 2
+    columns = {"pay": cl.Integer(0, large)}
+    one, other, *more = (cl.PrivateTable({"pay": [large]}, columns=columns) for _ in range(5))
+    sites = [Site(f"site {place}", table, budget=BUDGET) for place, table in enumerate(more)]
+    here = {"one": one, "other": other, "third": more[0]}
+    for parts, people in ((here, 3), ({"one": one, "other": other, "far": cl.JointTable(sites, columns, overlap="none")}, 5)):
+        with cl.Session({**parts, "pool": PooledTable(parts)}, budget=BUDGET) as session:
+            [found] = session.sql("SELECT SUM(pay) AS s FROM pool", spend=NONE).to_pydict()["s"]
+        assert found == pytest.approx(people * large, rel=1e-6)
+
+
 def test_each_owner_is_charged_or_nobody_is() -> None:
     parts, ledger = tables(), Ledger()
     budgets = {"site_0": cl.PureDP(1), "site_1": cl.PureDP("0.3"), "site_2": cl.PureDP(1), "study": cl.PureDP(5)}

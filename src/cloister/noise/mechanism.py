@@ -130,13 +130,21 @@ def release_integers(value: Integers, draw: Callable[[int], NDArray[Any]]) -> An
         only = int(value.item()) + int(draw(1).item())
         return np.full(value.shape, only, dtype=np.int64 if -(2**63) <= only < 2**63 else object)
     exactly = integer_array(value)
-    noise = draw(exactly.size).reshape(exactly.shape)
-    if exactly.dtype == np.int64 and noise.dtype == np.int64:
+    return added(exactly, draw(exactly.size).reshape(exactly.shape))
+
+
+def added(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    """The exact sum of two arrays of integers: int64 where all sums fit, and Python ints otherwise.
+
+    >>> added(np.array([2**62]), np.array([2**62])).tolist()
+    [9223372036854775808]
+    """
+    if one.dtype == np.int64 and other.dtype == np.int64:
         with np.errstate(over="ignore"):
-            total: NDArray[Any] = exactly + noise
-        if not (((exactly ^ total) & (noise ^ total)) < 0).any():
+            total: NDArray[Any] = one + other
+        if not (((one ^ total) & (other ^ total)) < 0).any():
             return total
-    return narrowed(exactly.astype(object) + noise.astype(object))
+    return narrowed(one.astype(object) + other.astype(object))
 
 
 def integer_array(value: Any) -> NDArray[Any]:
@@ -172,12 +180,12 @@ def integer_array(value: Any) -> NDArray[Any]:
 
 
 def narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    """An array of Python ints as int64, if they all fit.
+    """An array of integers as int64, if they all fit.
 
     >>> narrowed(np.array([1, 2], dtype=object)).dtype
     dtype('int64')
     """
-    fits = all(_INT64.min <= item <= _INT64.max for item in array.ravel().tolist())
+    fits = array.dtype == np.int64 or all(_INT64.min <= item <= _INT64.max for item in array.ravel().tolist())
     return array.astype(np.int64) if fits else array
 
 

@@ -17,13 +17,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from cloister.crypto import SigningKey
 from cloister.errors import CloisterError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random, default_random
+from cloister.noise.mechanism import narrowed
 from cloister.tables import Abilities, Answering, Domain, Place, Prepared, PrivateTable, PublicTable, Relation, Workspace
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Noised, NoisedRequest
@@ -249,7 +250,7 @@ class AtSites(Elsewhere):
         values, laws, start = {}, {}, 0
         for (each, shares), shape in zip(shares_of(round_, request), shapes_of(request), strict=True):
             size = int(np.prod(shape))
-            values[each.name] = _narrowed(total[start : start + size]).reshape(shape)
+            values[each.name] = narrowed(total[start : start + size]).reshape(shape)
             laws[each.name] = shares.total(len(hub.survivors))
             start += size
         return Noised(values, laws, without=tuple(name for name in self.source.sites if name not in hub.survivors))
@@ -357,13 +358,6 @@ def _coordinator_of(sites: Sequence[Site | RemoteSite]) -> Coordinator | None:
             "The sites are invalid", why="they are not those of one roster, in its order", instead="sites=coordinator.sites"
         )
     return coordinator
-
-
-def _narrowed(numbers: Any) -> Any:
-    """As 64-bit integers where they fit."""
-    if numbers.dtype == object and all(-(2**63) <= number < 2**63 for number in numbers):
-        return numbers.astype(np.int64)
-    return numbers
 
 
 def _overlap_of(overlap: object, sites: int) -> int:

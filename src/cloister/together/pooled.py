@@ -28,6 +28,7 @@ import numpy as np
 
 from cloister.errors import InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random
+from cloister.noise.mechanism import added
 from cloister.session.state.view import rebuilt
 from cloister.tables import Abilities, Answering, Base, Prepared, PrivateTable, PublicTable, Relation, Workspace, prepare, relate
 from cloister.tables.engines.engine import Compiled
@@ -132,11 +133,11 @@ class _Pooled(AtSites):
             else:
                 groups = [rows.aggregate(asked, plan) for asked, plan in zip(request.asked, plans, strict=True)]
                 for each, integers in exact_integers(request, groups).items():
-                    exact[each] = integers if each not in exact else exact[each] + integers
+                    exact[each] = integers if each not in exact else added(exact[each], integers)
         for part in self.pooled:  # together: nobody may know how long each owner's rows took
             heard(part)
         if theirs is not None:
-            return replace(theirs, values={name: exact[name] + values for name, values in theirs.values.items()})
+            return replace(theirs, values={name: added(exact[name], values) for name, values in theirs.values.items()})
         laws = {each.name: each.law for each in request.integers}
         return Noised({name: np.asarray(law.release(exact[name], random=random)) for name, law in laws.items()}, laws)
 
