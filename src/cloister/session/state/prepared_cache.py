@@ -69,10 +69,9 @@ class PreparedCache:
         """By when they were last asked."""
         self._related: OrderedDict[Hashable, _Once[Answering]] = OrderedDict()
 
-    def check_open(self) -> None:
-        """Refuse what is asked after the end: nobody would close what is prepared for it."""
-        if self.closed:
-            raise LedgerError("Nothing was charged", why="the session is closed", instead="a new cl.Session(…)")
+    def ended(self) -> LedgerError:
+        """The refusal of what is asked after the end: nobody would close what is prepared for it."""
+        return LedgerError("Nothing was charged", why="the session is closed", instead="a new cl.Session(…)")
 
     def prepared(self) -> dict[str, Prepared]:
         """What is prepared now, by the name of its table."""
@@ -88,7 +87,7 @@ class PreparedCache:
     def rows(self, entry: Entry) -> Prepared:
         """The prepared rows of a table; made again where what held them lost them."""
         if self.closed:
-            self.check_open()
+            raise self.ended()
         mine, had = _IN_HAND.get().get(self), self._rows.get(id(entry))
         if had is not None and (made := had.made) is not None and not made.lasts and not made.stands():
             with self._lock:

@@ -86,7 +86,7 @@ class TableRegistry:
             yield begun[self]
             return
         if self._stock.closed:
-            self._stock.check_open()
+            raise self._stock.ended()
         with self._lock:
             snapshot = self._now
             self._asking[snapshot] = self._asking.get(snapshot, 0) + 1
