@@ -129,7 +129,14 @@ def test_a_header_that_is_refused_later_ends_the_clock() -> None:
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_readings_are_read_with_any_separator_and_any_mark(tmp_path: Path, by: str, mark: str) -> None:
     (tmp_path / "rows.csv").write_text(mark + "\n" + LINES.replace(",", by), encoding="utf-8")
-    (tmp_path / "rows.jsonl").write_text(mark + '{"at": "2026-01-01T00:10", "room": "hall"}\n', encoding="utf-8")
+    lines = '{"at": "2026-01-01T00:10", "room": "hall"}\n{"room": "hall"}\n{}\n'  # who has no moment is at none
+    (tmp_path / "rows.jsonl").write_text(mark + lines, encoding="utf-8")
     for name, n in (("rows.csv", [2, 1]), ("rows.jsonl", [1, 0])):
         said = CliRunner().invoke(cli, ["stream", SQL, str(tmp_path / name), *HOW, "--until", "2026-01-01T02:00"]).output
         assert json.loads(said.splitlines()[-1])["so_far"]["n"] == n
+
+
+def test_a_file_of_json_without_any_moment_is_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"room": "hall"}\n' * 3, encoding="utf-8")
+    said = CliRunner().invoke(cli, ["stream", SQL, str(tmp_path / "rows.jsonl"), *HOW, "--until", "2026-01-01T02:00"])
+    assert [json.loads(line)["table"]["n"] for line in said.output.splitlines()] == [[0, 0]] * 2

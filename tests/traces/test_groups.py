@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -198,3 +199,15 @@ def test_what_is_asked_wrongly_is_refused_and_costs_nothing(wrong: dict[str, Any
         with pytest.raises(error, match=why):
             fit_stays(session, "people", wrong.pop("groups", Groups()), **{"spend": 1, **wrong})
         assert session.spent == cl.PureDP(0)
+
+
+def test_moments_are_times_in_seconds() -> None:
+    """The same stays, told by a clock."""
+    rows = people(3)
+    clock = rows | {"moment": [datetime.datetime.fromtimestamp(each, datetime.UTC).isoformat() for each in rows["moment"]]}
+    moments = COLUMNS | {"moment": cl.Moment("1970-01-01", "1970-01-03")}
+    tables = {"people": table(rows), "clocks": cl.PrivateTable(clock, moments, unit="who", max_rows=40)}
+    with cl.Session(tables, budget=cl.PureDP(10**5)) as session:
+        found = [fit_stays(session, name, Groups(most=2), spend=5000, cells=SIDE, stays=3, distance=50) for name in tables]
+    assert (np.rint(found[0].counts) == np.rint(found[1].counts)).all()
+    assert found[0].counts.sum() > 1

@@ -441,3 +441,14 @@ def test_readings_without_a_moment_are_at_none_and_sums_beyond_64_bits_stay_exac
         step = next(iter(watch.until(60)))
     [told], [margin] = step.table.to_pydict()["s"], step.table.margin().to_pydict()["s"]
     assert abs(told - 20 * 2**60) <= 5 * margin < 2**60
+
+
+@pytest.mark.parametrize("kind", ["string", "object"])
+def test_readings_of_nobody_do_not_count_whatever_a_frame_calls_them(kind: str) -> None:
+    frame = pd.DataFrame({"at": [5, 6, 7], "who": pd.array(["a", None, None], dtype=kind), "v": [1, 1, 1]})
+    table = cl.PrivateTable({"who": [], "v": []}, columns={"v": cl.Integer(0, 1)}, unit="who", max_rows=5)
+    how: dict[str, Any] = {"fed": True, "at": "at", "every": "1 minute", "since": 0, "until": 120}
+    with cl.Session({"r": table}, budget=cl.PureDP(5000)) as session:
+        watch = session.watch("SELECT COUNT(*) AS n FROM r", spend=5000, **how)
+        watch.feed(frame)
+        assert next(iter(watch.until(60))).table.to_pydict() == {"n": [1]}
