@@ -51,6 +51,7 @@ _SQLITE_CONNECTIONS = 20
 
 T = TypeVar("T")
 V = TypeVar("V")
+K = TypeVar("K")
 
 
 class DatabaseUnavailable(CloisterError):
@@ -214,6 +215,16 @@ def older_than(last: Any) -> ColumnElement[bool]:
     """The condition on rows of its kind that come after a row, the newest first."""
     kind = type(last)
     return (kind.created < last.created) | ((kind.created == last.created) & (kind.id < last.id))  # type: ignore[no-any-return]
+
+
+def last_seen(db: Session, kind: type[K], after: str, known: ColumnElement[bool]) -> K | None:
+    """The row, of those that are known, that the next page of a list goes on behind; None for the first page."""
+    rows: Any = kind
+    last = db.scalar(select(rows).where(rows.id == after, known)) if after else None
+    if after and last is None:  # to begin again would lead whoever reads page by page round in a circle
+        why = "what it goes on behind is not there, or not open to you"
+        raise InvalidParameter("The next page is invalid", why=why, instead="the first page")
+    return cast("K | None", last)
 
 
 def of_each(rows: Iterable[T], tell: Callable[[T], V], *, partly: bool = False) -> list[V]:

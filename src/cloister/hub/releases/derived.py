@@ -17,9 +17,8 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session as Db
 from sqlalchemy.orm import defer
 
-from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
-from cloister.hub.database import of_each, older_than
+from cloister.hub.database import last_seen, of_each, older_than
 from cloister.hub.decisions.checking import allowed, allowed_together, context_of, refusal_of
 from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
 from cloister.hub.decisions.policy import Decision, Object, Policy, Source
@@ -69,11 +68,7 @@ def newest_open(
 
     What was closed to them since is left out, and the list goes on behind it: a page is short only where there is no more.
     """
-    last = db.scalar(select(StoredRelease).where(StoredRelease.id == after, known)) if after else None
-    if after and last is None:  # to begin again would lead whoever reads page by page round in a circle
-        raise InvalidParameter(
-            "The next page is invalid", why="what it goes on behind is not there, or not open to you", instead="the first page"
-        )
+    last = last_seen(db, StoredRelease, after, known)
     newest = (StoredRelease.created.desc(), StoredRelease.id.desc())
     listed = select(StoredRelease).options(defer(StoredRelease.body))  # which may be long
     ordered = listed.where(wanted).order_by(*newest).limit(limit)

@@ -37,6 +37,19 @@ def listed(text: str) -> list[str]:
     return [part.strip() for part in re.split("[\n,;，；、]", text) if part.strip()]
 
 
+def counted(text: str) -> int | None:
+    """How many people or rows somebody typed, also with blanks or commas between the thousands; None where nothing is typed.
+
+    >>> counted("40,000"), counted("")
+    (40000, None)
+    """
+    digits = text.replace(" ", "").replace(",", "")
+    if digits and not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits)):
+        why = "it is not a whole number from 1 to 999,999,999"
+        raise InvalidParameter("The number is invalid", why=why, instead="40000")
+    return int(digits) if digits else None
+
+
 class Form(Mapping[str, str]):
     """The fields of a form. A name that was sent several times shows its last text; `all` has them in order."""
 

@@ -16,6 +16,7 @@ declaration, and what does not fit is missing. So whether a table opens never de
 from __future__ import annotations
 
 import datetime
+import glob
 import math
 import os
 from abc import ABC, abstractmethod
@@ -31,7 +32,7 @@ from cloister.errors import EngineError, InvalidDeclaration
 from cloister.tables.engines.connection import connected, without_progress_bar
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
-from cloister.tables.sourcing.file_lineage import file_place, lineage_of, no_glob
+from cloister.tables.sourcing.file_lineage import file_place, lineage_of
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
 from cloister.tables.sourcing.reading import EPOCH, START, representable, since_epoch
 
@@ -218,7 +219,8 @@ class ParquetSource(FileSource):
         self.schema = _described(self, "The Parquet file")
         with opened_for(self) as connection:
             query = "SELECT name, coalesce(num_children, 0) FROM parquet_schema(?) OFFSET 1"
-            check_names(_outermost(connection.execute(query, [no_glob(path)]).fetchall()))  # DuckDB renames what is called alike
+            found = connection.execute(query, [glob.escape(str(path))]).fetchall()
+            check_names(_outermost(found))  # DuckDB renames what is called alike
 
     def describe(self) -> str:
         """`parquet`."""
@@ -231,7 +233,7 @@ class ParquetSource(FileSource):
 
     def attach(self, connection: Any) -> str:
         """A `read_parquet`; bytes that are no text stand as "?", since one such value would keep the whole table from opening."""
-        path = no_glob(self.path).replace("'", "''")
+        path = glob.escape(str(self.path)).replace("'", "''")
         return f"read_parquet('{path}', utf8_validation='replace')"
 
     def detach(self, connection: Any) -> None:

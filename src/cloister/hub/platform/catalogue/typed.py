@@ -20,7 +20,7 @@ from cloister.hub.platform.catalogue.registering import Wanted
 from cloister.hub.platform.catalogue.windows import check_cut, check_window, in_window
 from cloister.hub.records.declarations import no_reason
 from cloister.hub.storage import HeaderColumn
-from cloister.hub.web.forms import Form, form_of, listed
+from cloister.hub.web.forms import Form, counted, form_of, listed
 from cloister.printable import json_of
 from cloister.privacy import Guarantee
 from cloister.tables import Identifier
@@ -222,15 +222,7 @@ class _Reader:
             return otherwise
 
     def _whole(self, name: str) -> int | None:
-        text = self._text(name).replace(" ", "").replace(",", "")
-        if not text:
-            return None
-        if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
-            self.wrong[name] = InvalidParameter(
-                "The number is invalid", why="it is not a whole number from 1 to 999,999,999", instead="40000"
-            )
-            return None
-        return int(text)
+        return self._at(name, lambda: counted(self._text(name)), None)  # type: ignore[no-any-return]
 
     def _population(self) -> str:
         return self._text("population") or self._text("population_new")

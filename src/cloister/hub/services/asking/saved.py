@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
-from cloister.hub.database import older_than
+from cloister.hub.database import last_seen, older_than
 from cloister.hub.decisions.checking import check, own_project
 from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
@@ -51,11 +51,7 @@ def saved_of(db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> lis
     """The newest that somebody may see; `after` is the id of the last one that was seen."""
     mine = or_(SavedQuestion.person == caller.id, SavedQuestion.project.in_(sorted(caller.projects)))
     wanted = select(SavedQuestion).where(mine).order_by(SavedQuestion.created.desc(), SavedQuestion.id.desc()).limit(limit)
-    last = db.scalar(select(SavedQuestion).where(SavedQuestion.id == after, mine)) if after else None
-    if after and last is None:  # to begin again would lead whoever reads page by page round in a circle
-        why = "what it goes on behind is not there, or not open to you"
-        raise InvalidParameter("The next page is invalid", why=why, instead="the first page")
-    if last is not None:
+    if (last := last_seen(db, SavedQuestion, after, mine)) is not None:
         wanted = wanted.where(older_than(last))
     return list(db.scalars(wanted))
 

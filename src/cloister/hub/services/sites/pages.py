@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.crypto import fingerprint
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import Hub, HubDep
@@ -18,7 +18,7 @@ from cloister.hub.platform.catalogue import coordinators_of, key_of, lines_of, m
 from cloister.hub.problems import problem_of
 from cloister.hub.services.sites.joining import Joining, change_roster, join, roster_before, roster_of, standings
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import Form, FormDep, counted
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 from cloister.together.coordinator import other_version, unknown_party
@@ -83,17 +83,13 @@ def pages() -> APIRouter:
 
 
 def _asked(form: Form, population: str) -> Joining:
-    size = form.text("size", most=20).replace(",", "").replace(" ", "")
-    if size and not (size.isascii() and size.isdigit() and len(size) < 10 and int(size)):
-        why = "it is not a whole number from 1 to 999,999,999"
-        raise InvalidParameter("The number is invalid", why=why, instead="40000")
     return Joining(
         roster=form.text("roster", most=_LONG),
         signatures=form.text("signatures", most=_LONG),
         table=form.text("table", most=_LONG),
         **{each: form.text(each) for each in ("overlap", "title", "about", "reason")},
         population=population,
-        size=int(size) if size else None,
+        size=counted(form.text("size", most=20)),
         listed=form.flag("listed"),
     )
 

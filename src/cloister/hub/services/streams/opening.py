@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
-from cloister.hub.database import of_each, older_than
+from cloister.hub.database import last_seen, of_each, older_than
 from cloister.hub.decisions.checking import allowed, check, context_of
 from cloister.hub.decisions.policy import Context, Object, Spend, check_amount
 from cloister.hub.hub import Hub
@@ -240,13 +240,9 @@ def streams_of(
     """Those of `which` that somebody may see now, at most so many, behind the one of the id `after`: their own first, then those
     that are shown, the newest first of either. Fewer are found only where there are no more."""
     own, found = HeldStream.owner == caller.id, list[HeldStream]()
-    mine = select(HeldStream).where(own | HeldStream.shown)
-    last = db.scalar(mine.where(HeldStream.id == after)) if after else None
-    if after and last is None:
-        raise InvalidParameter(
-            "The next page is invalid", why="what it goes on behind is not there, or not open to you", instead="the first page"
-        )
-    ordered = mine.order_by(own.desc(), HeldStream.created.desc(), HeldStream.id.desc()).limit(_AT_ONCE)
+    known, newest = own | HeldStream.shown, (own.desc(), HeldStream.created.desc(), HeldStream.id.desc())
+    last = last_seen(db, HeldStream, after, known)
+    ordered = select(HeldStream).where(known).order_by(*newest).limit(_AT_ONCE)
     while len(found) < limit:
         behind = true() if last is None else older_than(last) & own | ~own if last.owner == caller.id else older_than(last) & ~own
         rows = list(db.scalars(ordered.where(behind)))
