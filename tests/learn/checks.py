@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.learn import load
+from cloister.learn import fit_and_score_table, load
 from cloister.learn.frame.catalogue import METHODS
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
@@ -385,6 +385,10 @@ def check_table(name: str) -> None:
             model.set_params(categories=None)
         model.fit_table(door, "people", features=["age", "pay", "sex"], target=None if y is None else "y")
         spent = door.spent
+        if METHODS[name].task in ("classes", "numbers"):
+            judged, found = fit_and_score_table(door, clone(model), "people", features=["age", "pay", "sex"], target="y")
+            assert judged.guarantee_ == found.guarantee == model.guarantee_
+            assert judged.feature_names_in_.tolist() == model.feature_names_in_.tolist()
     assert not model.marked_
     if name not in FREE:
         assert spent == model.guarantee_ == (ApproxDP(2, delta) if delta else PureDP(2))
@@ -409,6 +413,12 @@ def check_out_of_reach(name: str) -> None:
             model = model_of(name, random=None, **given)
             if "categories" in RECIPES.get(name, {}):
                 model.set_params(categories=None)
+            before = door.spent
+            if METHODS[name].task in ("classes", "numbers"):
+                try:
+                    fit_and_score_table(door, model, "people", features=["age", "pay", "sex"], target="y", spend=spend)
+                except CloisterError:
+                    assert door.spent == before, spend
             before = door.spent
             try:
                 model.fit_table(door, "people", features=["age", "pay", "sex"], target=None if y is None else "y", spend=spend)

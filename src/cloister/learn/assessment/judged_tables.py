@@ -16,7 +16,7 @@ from cloister.learn.assessment.judging import Judge, Measure, judge_of, measure_
 from cloister.learn.assessment.scores import Score
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.encoding import Encoder
-from cloister.learn.frame.from_tables import Learning, check_target, declare, read, released, rows_of
+from cloister.learn.frame.from_tables import Learning, check_target, declare, read, rehearse, released, rows_of
 from cloister.learn.frame.portable import to_json
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
@@ -141,6 +141,7 @@ class Trial:
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
         """All that was given, if the model and the sums can keep such a promise."""
         self.share(spend, declaration)
+        rehearse(self, self.model, spend, declaration)
         return spend
 
     def share(self, spend: Guarantee, declaration: PrivateTable) -> Share:

@@ -278,6 +278,7 @@ class CategoricalNB(_WithCategories):
     Parameters: `categories`: for each feature the list of its values (numbers), or how many there are (0, 1, …); one number
     stands for all features, None for a number within `bounds` (as in `MixedNB`, and from a table). A value that is not declared
     counts for nothing. `alpha`: rows that are added to each value, as in scikit-learn; at least one deviation of the noise is.
+    `groups`: as in `GaussianNB`; with them alone, all other features are numbers.
 
     >>> model = CategoricalNB(epsilon=1, categories=[2]).fit([[0], [1]] * 500, [0, 1] * 500)
     >>> model.predict([[0], [1]]).tolist()
@@ -288,12 +289,13 @@ class CategoricalNB(_WithCategories):
 
     categories: Any = None
     classes: Any = None
+    groups: Any = None
     alpha: float = 1.0
 
     def _kinds(self, X: Floats | None, features: int) -> list[Values | None]:
-        if self.categories is None and X is not None:
+        if self.categories is None and self.groups is None and X is not None:
             return [Values.of(np.unique(column)) for column in X.T]
-        if self.categories is None:
+        if self.categories is None and self.groups is None:
             raise MissingBound(
                 "categories= is missing",
                 why="the values of a category are declared, never looked up in the data",

@@ -29,7 +29,7 @@ from cloister.tables.engines.row_sums import COUNT, COUNTED, Fit, RowSums
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
-    from cloister.session import Measurer
+    from cloister.session import Measurer, RowMethod
     from cloister.session.execution.summing import RowSummer
     from cloister.session.questions.spend import Spending
 
@@ -174,25 +174,8 @@ class Learning:
             Allowance(spend, currency="rho")
             return spend
         self.model._allowance(spend, rows=declaration.max_rows or 1)
-        if self.model.rehearsed:
-            self._rehearse(spend, declaration)
+        rehearse(self, self.model, spend, declaration)
         return spend
-
-    def _rehearse(self, spend: Guarantee, declaration: PrivateTable) -> None:
-        """Learn from no rows: what fails by public facts alone fails before it is charged."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.release(dict.fromkeys(self.columns, np.zeros(0, np.int64)), declaration, spend, Random.deterministic(1))
-        except (ArithmeticError, ValueError) as error:
-            if isinstance(error, CloisterError):
-                raise
-            name = name_of(self.model)
-            raise InvalidParameter(
-                f"{name} under {spend} is invalid",
-                why="its noise is beyond what can be computed, whatever the rows are",
-                instead="a larger spend, or narrower bounds",
-            ) from None
 
     def release(
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
@@ -240,6 +223,24 @@ class Learning:
         if self.model._counts:
             fit = replace(fit, classes=1, highest=_interval(declaration.column(self.target))[1])
         return SummedRows(summer, fit, box_of(self.encoder.bounds, features=len(self.encoder.names)))
+
+
+def rehearse(method: RowMethod, model: PrivateModel, spend: Guarantee, declaration: PrivateTable) -> None:
+    """Learn from no rows, unless that is slow: what fails by public facts alone fails before it is charged."""
+    if not model.rehearsed:
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            method.release(dict.fromkeys(method.columns, np.zeros(0, np.int64)), declaration, spend, Random.deterministic(1))
+    except (ArithmeticError, ValueError) as error:
+        if isinstance(error, CloisterError):
+            raise
+        raise InvalidParameter(
+            f"{name_of(model)} under {spend} is invalid",
+            why="its noise is beyond what can be computed, whatever the rows are",
+            instead="a larger spend, or narrower bounds",
+        ) from None
 
 
 @dataclass(frozen=True)
