@@ -135,3 +135,12 @@ def test_the_margin_of_the_number_of_rows_is_that_of_its_law() -> None:
         model = fit_frame({"a": [True, False] * 10}, {"a": Boolean()}, epsilon=3, random=random)
         missed += abs(model.rows - 20) > model.rows_margin
     assert missed < 30
+
+
+@pytest.mark.parametrize("method", ["aim", "mwem", "privbayes"])
+def test_the_margin_of_the_number_of_rows_is_that_of_the_tables_it_is_made_of(method: Any) -> None:
+    """Rows are counted by the tables that came before every choice, and not by AIM's later ones, which are less noisy."""
+    frame = {"a": [0, 1, 2, 3] * 100, "b": [True, False] * 200, "c": [True, True, False, False] * 100}
+    model = fit_frame(frame, {"a": cl.Integer(0, 70), "b": Boolean(), "c": Boolean()}, epsilon=1, method=method)
+    assert model.rows_margin == pytest.approx(1.96 * model.rows_error, rel=0.1)
+    assert model.report().rows_margin == model.rows_margin

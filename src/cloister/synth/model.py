@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, floor, log10
 from pathlib import Path
@@ -252,7 +252,10 @@ class SyntheticModel:
     @property
     def rows_margin(self) -> float:
         """Half the width of the interval of `rows` at 95 %, by the law of the noise where it is known."""
-        return margin_of(self.measured, ()) if self.measured is not None else 1.96 * self.rows_error
+        if self.measured is None:
+            return 1.96 * self.rows_error
+        first = {kept: table for kept, table in self.measured.readings if table.round == 0}  # what `rows` is made of
+        return margin_of(replace(self.measured, tables=first, rounds=()), ())
 
     def to_json(self) -> str:
         """The model as JSON: plain numbers and texts, nothing that runs."""
