@@ -241,6 +241,27 @@ def test_a_site_that_was_stopped_between_its_charge_and_its_rows_goes_on(tmp_pat
         assert [each.state for each in ledger.charges("a")] == ["settled"]
 
 
+def test_a_site_that_was_stopped_right_after_its_charge_pays_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed before its journal has the secrets of the round, with a budget for one charge; then the hub asks again."""
+
+    def killed(self: Journal, name: str, text: bytes, *, once: bool = False) -> None:
+        assert name != "secrets"
+        put(self, name, text, once=once)
+
+    put = Journal.put
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        one = {"journal": Journal(tmp_path / "rounds"), "ledger": ledger, "budget": cl.PureDP("0.1")}
+        agents, hub, _ = begun(**one)
+        with monkeypatch.context() as dying:
+            dying.setattr(Journal, "put", killed)
+            assert opened(agents["a"].answer(hub.messages["a"])).kind == "refused"
+        assert [each.state for each in ledger.charges("a")] == ["reserved"]
+        agents["a"] = SiteAgent(site_of("a", **one))
+        while hub.messages:
+            stepped(agents, hub)
+        assert [(each.state, each.cost) for each in ledger.charges("a")] == [("settled", cl.PureDP("0.1"))]
+
+
 @contextmanager
 def room_for(path: Path, more: int) -> Iterator[None]:
     """No file of this process grows beyond so many bytes more than this one has: as a disk that is full after them."""

@@ -287,7 +287,8 @@ class SitePart:
         def agree() -> None:
             cost = self._agreed(read, plan, round_.id)
             plans.append(self._made(read))  # what can't be is refused before it is charged
-            site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, purpose=plan.purpose, rerun=False)
+            if not self._paid(round_.id, cost):
+                site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, purpose=plan.purpose, rerun=False)
 
         def settle() -> None:
             """The ledger knows, too, which charges rows were read under: a journal that was restored from a copy does not."""
@@ -331,13 +332,18 @@ class SitePart:
         self._denied(None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request, **how)))
         remaining = site.ledger.remaining(site.population)
         needed = cost if whole is None or round_id else whole  # a descent that could not be paid to its end is not begun
-        if not needed <= remaining:
+        if not needed <= remaining and not self._paid(round_id, cost):
             raise BudgetExceeded(
                 f"The site {site.name!r} takes no part",
                 why=f"the request costs {needed} there, and {remaining} of the site's own budget is left",
                 instead="a smaller spend=, or a budget that the site's owner raises; one in ρ takes Laplace and Gaussian noise",
             )
         return cost
+
+    def _paid(self, round_id: str, cost: Guarantee) -> bool:
+        """Whether a process that was stopped before it answered left a charge for this round, under which no row was read."""
+        charges = self.site.ledger.charges(self.site.population, what=round_id) if round_id else []
+        return any(each.state == "reserved" and each.cost is not None and cost <= each.cost for each in charges)
 
     def _denied(self, why: str | None) -> None:
         """Raises what the owner's policy denies."""
