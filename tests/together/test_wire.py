@@ -285,6 +285,38 @@ def test_a_declaration_that_differs_is_refused_in_the_words_of_the_site(columns:
     assert any(event == "refused" and words in details["why"] for event, details in noted)
 
 
+WIDE = {**COLUMNS, "age": cl.Integer(0, 10_000)}
+
+
+def test_who_was_away_or_came_back_with_other_bounds_agrees_before_it_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With wider bounds of its own a site would send more of a person than the hub's charge is for."""
+    coordinator = Coordinator(HUB_KEY, signed_by(roster_of("abcd", dropouts=1)), deadline=240.0, wait=0.3)
+    ask, away, above = coordinator.ask, {"a"}, count(17)
+    monkeypatch.setattr(
+        coordinator, "ask", lambda messages, *how: ask({name: messages[name] for name in messages if name not in away}, *how)
+    )
+
+    def agents(columns: Any) -> list[SiteAgent]:
+        return [SiteAgent(site_of("a", columns=columns)), *(SiteAgent(site_of(name)) for name in "bcd")]
+
+    def counted() -> float:
+        return session.sql(f"SELECT SUM(age) AS n FROM people WHERE age > {next(above)}", spend=50).to_pydict()["n"][0]
+
+    differs = "'a' takes no part: it declares the column 'age' as"
+    with coordinator.serving() as hub, asked(coordinator) as session:
+        with running(agents(WIDE), hub):
+            with pytest.warns(SitesMissing, match="a dropped out"):
+                assert abs(counted() - 4740) <= 200
+            away.clear()
+            with pytest.raises(cl.InvalidDeclaration, match=differs):
+                counted()
+        with running(agents(COLUMNS), hub):
+            assert abs(counted() - 6320) <= 200
+        with running(agents(WIDE), hub), pytest.raises(cl.InvalidDeclaration, match=differs):
+            counted()
+        assert session.spent == cl.PureDP(100)
+
+
 VISITS = {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"]), "stay": cl.Integer(0, 30)}
 
 

@@ -29,7 +29,7 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,7 +56,7 @@ from cloister.tables import PrivateTable, PublicTable, Relation
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest
 from cloister.together.messages import Message, RoundRefused, pack, unpack
-from cloister.together.plan import Plan
+from cloister.together.plan import Plan, declaration_of
 from cloister.together.roster import PROTOCOL, SignedRoster
 from cloister.together.rounds import HUB, Round
 from cloister.together.shamir import SHARE_BYTES
@@ -558,25 +558,21 @@ class RemoteParts:
 
     def __init__(self, coordinator: Coordinator, table: PrivateTable) -> None:
         self._coordinator, self._roster = coordinator, coordinator.signed.roster
-        declared = {
-            "columns": {name: domain.describe() for name, domain in table.columns.items()},
-            "unit": table.unit,
-            "max_rows": table.max_rows,
-        }
-        self._declared, self._named = canonical_json(declared).encode(), set[str]()
+        self._declared = declaration_of(table).encode()
         self._silent: dict[str, float] = {}
         """When a site that was waited for in vain had called last: until it calls again no other step waits for it, of which a
         fit has dozens. By that alone, since a clock may be set back."""
-        self._agreed("declaration", self._declared)
+        self.declared = self._agreed("declaration", self._declared)
+        """By site, the digest of its own declaration with which it agreed to the table's."""
 
     def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
-        """Who takes part: every site is asked in advance, and what one owner refuses is refused. An owner of several tables has
-        agreed to this one by its name before."""
+        """Who takes part: every site is asked in advance, and what one owner refuses is refused. Who was away, changed its
+        site.toml since, or has another table of this name agrees to the declaration first."""
         [name] = [request.table] if isinstance(request.table, str) else request.table.bases()
-        if name not in self._named:
-            self._agreed("declaration", self._declared, table=name)
-            self._named.add(name)
-        return self._agreed("request", plan.text, round=round_id)
+        found = self._agreed("request", plan.text, round=round_id)
+        new = [site for site, digest in found.items() if not digest or self.declared.get(site) != digest]
+        self.declared |= self._agreed("declaration", self._declared, new, table=name) if new else {}
+        return tuple(found)
 
     def asked(
         self, round_: Round, request: NoisedRequest, present: Compiled, refusals: dict[str, CloisterError]
@@ -615,18 +611,19 @@ class RemoteParts:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _agreed(self, kind: str, body: bytes, **fields: str) -> tuple[str, ...]:
-        """The sites that agree to something that is asked in advance. A refusal is raised; silence of too many, too."""
-        about, agreed = hashlib.sha256(body).hexdigest(), list[str]()
+    def _agreed(self, kind: str, body: bytes, among: Collection[str] = (), **fields: str) -> dict[str, str]:
+        """The sites (all of those, or a quorum) that agree to something that is asked in advance, each with the digest of how it
+        declares its table. A refusal is raised; silence of too many, too."""
+        about, agreed, asked = hashlib.sha256(body).hexdigest(), dict[str, str](), among or self._roster.sites
         message = pack(kind, about, HUB, self._coordinator.key, body, **fields)
-        with contextlib.closing(self._coordinator.ask(dict.fromkeys(self._roster.sites, message), about)) as answers:
+        with contextlib.closing(self._coordinator.ask(dict.fromkeys(asked, message), about)) as answers:
             for name, found, _ in answers:
                 if found.kind != "agreed":
                     raise refusal(found)
-                agreed.append(name)
-        if len(agreed) < self._roster.quorum:
-            raise self._coordinator.silent(next(name for name in self._roster.sites if name not in agreed))
-        return tuple(name for name in self._roster.sites if name in agreed)
+                agreed[name] = str(found.fields.get("declared", ""))
+        if len(agreed) < (len(among) or self._roster.quorum):
+            raise self._coordinator.silent(next(name for name in asked if name not in agreed))
+        return {name: agreed[name] for name in asked if name in agreed}
 
 
 def _signed(authorization: str, name: str, key: bytes) -> Message:
