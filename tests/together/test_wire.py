@@ -380,6 +380,37 @@ def test_a_silent_site_is_named_with_the_last_that_was_wrong() -> None:
             asked(coordinator).sql(COUNT, spend=50)
 
 
+def test_the_step_that_reads_rows_alone_is_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question is one message of each kind to all sites."""
+    coordinator, asked_so = coordinator_of("abc", reading=300.0), list[tuple[set[str], bool]]()
+    ask = coordinator.ask
+
+    def noted(messages: dict[str, bytes], about: str, most: int = 1 << 16, reads: bool = False) -> Iterator[Any]:
+        asked_so.append(({opened(each).kind for each in messages.values()}, reads))
+        return ask(messages, about, most, reads)
+
+    monkeypatch.setattr(coordinator, "ask", noted)
+    with coordinator.serving() as hub, running([SiteAgent(site_of(name)) for name in "abc"], hub), asked(coordinator) as session:
+        session.sql(COUNT, spend=50)
+    steps = ["declaration", "request", *STEPS]
+    assert asked_so == [({kind}, kind == "all shares") for kind in steps]
+
+
+def test_rows_that_take_longer_than_another_step_may_are_answered() -> None:
+    class Slow(SiteAgent):
+        def answer(self, data: bytes) -> bytes:
+            time.sleep(0.3)
+            return super().answer(data)
+
+    coordinator, about = coordinator_of("abc", deadline=0.05, reading=240.0), hashlib.sha256(b"{}").hexdigest()
+    messages = {"a": from_hub("declaration", b"{}")}
+    with coordinator.serving() as hub, running([Slow(site_of("a"))], hub):
+        assert [name for name, *_ in coordinator.ask(messages, about, reads=True)] == ["a"]
+        assert not [*coordinator.ask(messages, about)]
+    assert "did not answer for 0.05 seconds" in coordinator.silent("a").why
+    assert "did not answer for 240 seconds" in coordinator.silent("a", reads=True).why
+
+
 def test_without_a_silent_site_the_others_answer_where_the_roster_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = coordinator_of("abcd", 1)
     ask = coordinator.ask
@@ -610,13 +641,13 @@ def test_a_site_that_fell_silent_is_waited_for_once_and_asked_again_when_it_call
         yield from ()
 
     coordinator.ask = ask  # type: ignore[assignment, method-assign]
-    round_ = SimpleNamespace(numbers=1, words=1, id="round")
+    round_, messages = SimpleNamespace(numbers=1, words=1, id="round"), dict.fromkeys("ab", from_hub("begin"))
     for step in range(3):
         refusals: dict[str, CloisterError] = {}
-        list(parts.asked(round_, None, ("a", "b"), refusals)({"a": b"", "b": b""}))  # type: ignore[arg-type]
+        list(parts.asked(round_, None, ("a", "b"), refusals)(messages))  # type: ignore[arg-type]
         assert set(refusals) == {"a", "b"}, step
     coordinator._boxes["b"].presence = Presence(seen=time.time() + 1 - set_back)
-    list(parts.asked(round_, None, ("a", "b"), {})({"a": b"", "b": b""}))  # type: ignore[arg-type]
+    list(parts.asked(round_, None, ("a", "b"), {})(messages))  # type: ignore[arg-type]
     assert asked == [["a", "b"], [], [], ["b"]]
 
 

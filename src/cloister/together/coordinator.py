@@ -55,7 +55,7 @@ from cloister.printable import shown
 from cloister.tables import PrivateTable, PublicTable, Relation
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest
-from cloister.together.messages import Message, RoundRefused, pack, unpack
+from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
 from cloister.together.plan import Plan, declaration_of
 from cloister.together.roster import PROTOCOL, SignedRoster
 from cloister.together.rounds import HUB, Round
@@ -186,8 +186,9 @@ class Mailboxes:
     """The hub's end, for any number of questions at once: a mailbox for each party.
 
     `signed`: who agreed to be served, by their keys: the sites of a roster, or a hub's key holder. `deadline` is how many seconds
-    a party may take for one step. `app` is the web application, for a server that there is
-    already; `serving` starts one. `post` makes the `Post` of the parties with this digest, where several processes serve them.
+    a party may take for one step, and `reading` for one that reads rows (None: as many). `app` is the web application, for a
+    server that there is already; `serving` starts one. `post` makes the `Post` of the parties with this digest, where several
+    processes serve them.
     """
 
     party: ClassVar[str] = "site"
@@ -201,13 +202,14 @@ class Mailboxes:
         signed: SignedRoster | Pairing,
         *,
         deadline: float = 60.0,
+        reading: float | None = None,
         wait: float = WAIT,
         post: Callable[[str], Post] | None = None,
     ) -> None:
         signed.check()
         if signed.roster.hub != key.public:
             raise InvalidParameter("key= is invalid", why="it is not the hub's key of the roster", instead="the key of the hub")
-        self.key, self.signed, self.deadline, self.wait = key, signed, deadline, wait
+        self.key, self.signed, self.deadline, self.reading, self.wait = key, signed, deadline, reading, wait
         self._boxes = {name: _Box(public) for name, public in signed.roster.sites.items()}
         self._lock = threading.Lock()
         self._ends = False
@@ -240,12 +242,15 @@ class Mailboxes:
                 found[name] |= {digest: each[0].since for digest, each in box.waiting.items()}
         return {name: sorted(each.values()) for name, each in found.items()}
 
-    def ask(self, messages: Mapping[str, bytes], round_id: str, most: int = _SMALL) -> Generator[tuple[str, Message, bytes]]:
+    def ask(
+        self, messages: Mapping[str, bytes], round_id: str, most: int = _SMALL, reads: bool = False
+    ) -> Generator[tuple[str, Message, bytes]]:
         """Brings each site its message, and gives the answers as they come, until all are there or the deadline is over."""
         answers: queue.SimpleQueue[tuple[Message, bytes]] = queue.SimpleQueue()
-        told = {"round": round_id, "most": most, "ends": time.time() + self.deadline, "answers": answers}
+        seconds = self._seconds(reads)
+        told = {"round": round_id, "most": most, "ends": time.time() + seconds, "answers": answers}
         asked = [_Waiting(name=name, message=message, **told) for name, message in messages.items()]  # type: ignore[arg-type]
-        ends, awaited, left = time.monotonic() + self.deadline, {each.name: each for each in asked}, dict[str, str]()
+        ends, awaited, left = time.monotonic() + seconds, {each.name: each for each in asked}, dict[str, str]()
         look, pause = ends if self._post is None else time.monotonic() + self._post.patience, QUICK
         for each in asked:
             with self._lock:
@@ -297,11 +302,14 @@ class Mailboxes:
         for notify in polls:
             notify()
 
-    def silent(self, name: str) -> EngineError:
-        """Why a site is missing that did not answer."""
+    def _seconds(self, reads: bool) -> float:
+        return self.reading if reads and self.reading else self.deadline
+
+    def silent(self, name: str, reads: bool = False) -> EngineError:
+        """Why a site is missing that did not answer, in a step that reads rows or in another."""
         return EngineError(
             f"The {self.party} {name!r} is silent",
-            why=f"it did not answer for {self.deadline:g} seconds; {self.presence[name]}",
+            why=f"it did not answer for {self._seconds(reads):g} seconds; {self.presence[name]}",
             instead=f"the same question when {name!r} is back; its owner sees with cloister {self.command} why it does not call",
         )
 
@@ -524,7 +532,7 @@ class Mailboxes:
 class Coordinator(Mailboxes):
     """The mailboxes of the sites of one roster, for any number of questions at once.
 
-    `deadline` is how many seconds a site may take for one step; the step that reads its rows is one of them. `app` is the web
+    `deadline` is how many seconds a site may take for one step, and `reading` for the one that reads its rows. `app` is the web
     application, for a server that there is already; `serving` starts one.
 
     >>> from cloister.crypto import SigningKey
@@ -586,7 +594,8 @@ class RemoteParts:
             away = {name for name, since in self._silent.items() if seen[name].seen == since}
             refusals.update({name: self._coordinator.silent(name) for name in away & messages.keys() if name not in refusals})
             awaited = {name: message for name, message in messages.items() if name in present and name not in refusals}
-            with contextlib.closing(self._coordinator.ask(dict(awaited), round_.id, most)) as answers:
+            reads = any(opened(message).kind == "all shares" for message in awaited.values())
+            with contextlib.closing(self._coordinator.ask(dict(awaited), round_.id, most, reads)) as answers:
                 for name, found, data in answers:
                     del awaited[name]
                     if found.kind == "refused":
@@ -595,7 +604,7 @@ class RemoteParts:
                         yield data
                         if name in refusals:  # it was none: the signature is right, and the form is not
                             self._coordinator.note_problem(name, refusals[name])
-            refusals.update({name: self._coordinator.silent(name) for name in awaited})
+            refusals.update({name: self._coordinator.silent(name, reads) for name in awaited})
             seen = self._coordinator.presence if awaited else {}
             self._silent.update({name: seen[name].seen for name in awaited})
 
