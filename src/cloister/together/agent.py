@@ -160,6 +160,9 @@ class SiteAgent(Caller):
     'refused'
     """
 
+    look: Callable[[], object] = bool
+    """Called before each message is answered: it may change a site's policy and time limit."""
+
     def __init__(
         self, site: Site | Mapping[str, Site], *, note: Note | None = None, stale: Callable[[], bool] = lambda: False
     ) -> None:
@@ -213,6 +216,7 @@ class SiteAgent(Caller):
         """The answer to a message of the hub; a refusal is one."""
         round_id = ""
         try:
+            self.look()
             head = opened(data)
             round_id = head.round
             return self._joined(data, head) if head.kind == "roster" else self._answered(data)
