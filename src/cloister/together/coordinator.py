@@ -532,9 +532,6 @@ class Mailboxes:
 class Coordinator(Mailboxes):
     """The mailboxes of the sites of one roster, for any number of questions at once.
 
-    `deadline` is how many seconds a site may take for one step, and `reading` for the one that reads its rows. `app` is the web
-    application, for a server that there is already; `serving` starts one.
-
     >>> from cloister.crypto import SigningKey
     >>> from cloister.together import Roster
     >>> keys, hub = {name: SigningKey(name.encode() * 32) for name in "abc"}, SigningKey(bytes(32))
@@ -621,8 +618,7 @@ class RemoteParts:
         """Nothing is held."""
 
     def _agreed(self, kind: str, body: bytes, among: Collection[str] = (), **fields: str) -> dict[str, str]:
-        """The sites (all of those, or a quorum) that agree to something that is asked in advance, each with the digest of how it
-        declares its table. A refusal is raised; silence of too many, too."""
+        """The sites (a quorum, or all `among`) that agree in advance, each with its digest. A refusal or silence is raised."""
         about, agreed, asked = hashlib.sha256(body).hexdigest(), dict[str, str](), among or self._roster.sites
         message = pack(kind, about, HUB, self._coordinator.key, body, **fields)
         with contextlib.closing(self._coordinator.ask(dict.fromkeys(asked, message), about)) as answers:

@@ -316,8 +316,7 @@ class SiteRound:
 class HubRound:
     """The hub in one round: it relays, waits as long as it likes, and adds.
 
-    `messages` are to be sent now; `take` takes an answer; `advance` goes on with those that answered. `declared`: the digests of
-    declarations with which sites agreed.
+    `messages` are to be sent now; `take` takes an answer; `advance` goes on with those that answered. `declared`: see `Site`.
     """
 
     def __init__(self, key: SigningKey, round_: Round, declared: Mapping[str, str] | None = None) -> None:

@@ -29,8 +29,7 @@ from cloister.together.joint import JointSource
 SITES = "sites"
 """The kind of such a version, as it is stored."""
 DEADLINE, READING = 30.0, 330.0
-"""Seconds that a site may take for one step of a question, and for the one that reads its rows: a little more than its owner lets
-a plan take, who changed nothing in the template of a `site.toml`."""
+"""Seconds that a site may take for one step of a question, and for the one that reads its rows: over its usual `time_limit`."""
 WAIT = 4.0
 """Seconds after which a site's call ends that nothing came for: a hub that stops waits for calls to end."""
 
