@@ -301,6 +301,27 @@ def test_an_owner_asks_for_a_new_reading_once(tmp_path: Path, monkeypatch: pytes
     assert stale == [False, True, False] * 2
 
 
+def test_a_running_site_follows_the_rules_of_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the next message on; what is wrong changes nothing, and the log says why."""
+    monkeypatch.setattr("cloister.together.agent.no_core_dumps", lambda: None)
+    folder, found = folder_of(tmp_path, "a"), list[tuple[bool, float]]()
+    text = (folder / "site.toml").read_text(encoding="utf-8")
+
+    def called(self: SiteAgent, *_: Any, **__: Any) -> None:
+        never = text.replace('otherwise = "always"', 'otherwise = "never"').replace("[policy]", "time_limit = 7\n[policy]")
+        for written in (text, never, never.replace('"never"', '"nevr"'), text):
+            (folder / "site.toml").write_text(written, encoding="utf-8")
+            self.answer(b"garbage")
+            found.append((self.site.policy.denies("study", "ada") is not None, self.site.time_limit))  # type: ignore[union-attr]
+
+    monkeypatch.setattr(SiteAgent, "run", called)
+    said(run("--data", str(folder)))
+    assert found == [(False, 300), (True, 7), (True, 7), (False, 300)]
+    log = [each for each in json.loads(said(run("show", "--data", str(folder), "--json")))["log"] if each["event"] != "refused"]
+    assert [each["event"] for each in log] == ["read", "not read", "read"]
+    assert "one of always, ask me, never" in log[1]["why"]
+
+
 def test_a_site_of_a_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the command runs is the agent of that folder; here it is asked for one call, and its log says what happened."""
     coordinator = coordinator_of("abc", wait=0.01)

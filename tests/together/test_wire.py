@@ -285,6 +285,38 @@ def test_a_declaration_that_differs_is_refused_in_the_words_of_the_site(columns:
     assert any(event == "refused" and words in details["why"] for event, details in noted)
 
 
+WIDE = {**COLUMNS, "age": cl.Integer(0, 10_000)}
+
+
+def test_who_was_away_or_came_back_with_other_bounds_agrees_before_it_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With wider bounds of its own a site would send more of a person than the hub's charge is for."""
+    coordinator = Coordinator(HUB_KEY, signed_by(roster_of("abcd", dropouts=1)), deadline=240.0, wait=0.3)
+    ask, away, above = coordinator.ask, {"a"}, count(17)
+    monkeypatch.setattr(
+        coordinator, "ask", lambda messages, *how: ask({name: messages[name] for name in messages if name not in away}, *how)
+    )
+
+    def agents(columns: Any) -> list[SiteAgent]:
+        return [SiteAgent(site_of("a", columns=columns)), *(SiteAgent(site_of(name)) for name in "bcd")]
+
+    def counted() -> float:
+        return session.sql(f"SELECT SUM(age) AS n FROM people WHERE age > {next(above)}", spend=50).to_pydict()["n"][0]
+
+    differs = "'a' takes no part: it declares the column 'age' as"
+    with coordinator.serving() as hub, asked(coordinator) as session:
+        with running(agents(WIDE), hub):
+            with pytest.warns(SitesMissing, match="a dropped out"):
+                assert abs(counted() - 4740) <= 200
+            away.clear()
+            with pytest.raises(cl.InvalidDeclaration, match=differs):
+                counted()
+        with running(agents(COLUMNS), hub):
+            assert abs(counted() - 6320) <= 200
+        with running(agents(WIDE), hub), pytest.raises(cl.InvalidDeclaration, match=differs):
+            counted()
+        assert session.spent == cl.PureDP(100)
+
+
 VISITS = {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"]), "stay": cl.Integer(0, 30)}
 
 
@@ -346,6 +378,37 @@ def test_a_silent_site_is_named_with_the_last_that_was_wrong() -> None:
         call(hub, "a", apart=-DAY)
         with pytest.raises(cl.EngineError, match=r"'a' is silent: it did not answer for 0.3 seconds; its clock was 24.0 hours"):
             asked(coordinator).sql(COUNT, spend=50)
+
+
+def test_the_step_that_reads_rows_alone_is_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question is one message of each kind to all sites."""
+    coordinator, asked_so = coordinator_of("abc", reading=300.0), list[tuple[set[str], bool]]()
+    ask = coordinator.ask
+
+    def noted(messages: dict[str, bytes], about: str, most: int = 1 << 16, reads: bool = False) -> Iterator[Any]:
+        asked_so.append(({opened(each).kind for each in messages.values()}, reads))
+        return ask(messages, about, most, reads)
+
+    monkeypatch.setattr(coordinator, "ask", noted)
+    with coordinator.serving() as hub, running([SiteAgent(site_of(name)) for name in "abc"], hub), asked(coordinator) as session:
+        session.sql(COUNT, spend=50)
+    steps = ["declaration", "request", *STEPS]
+    assert asked_so == [({kind}, kind == "all shares") for kind in steps]
+
+
+def test_rows_that_take_longer_than_another_step_may_are_answered() -> None:
+    class Slow(SiteAgent):
+        def answer(self, data: bytes) -> bytes:
+            time.sleep(0.3)
+            return super().answer(data)
+
+    coordinator, about = coordinator_of("abc", deadline=0.05, reading=240.0), hashlib.sha256(b"{}").hexdigest()
+    messages = {"a": from_hub("declaration", b"{}")}
+    with coordinator.serving() as hub, running([Slow(site_of("a"))], hub):
+        assert [name for name, *_ in coordinator.ask(messages, about, reads=True)] == ["a"]
+        assert not [*coordinator.ask(messages, about)]
+    assert "did not answer for 0.05 seconds" in coordinator.silent("a").why
+    assert "did not answer for 240 seconds" in coordinator.silent("a", reads=True).why
 
 
 def test_without_a_silent_site_the_others_answer_where_the_roster_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -578,13 +641,13 @@ def test_a_site_that_fell_silent_is_waited_for_once_and_asked_again_when_it_call
         yield from ()
 
     coordinator.ask = ask  # type: ignore[assignment, method-assign]
-    round_ = SimpleNamespace(numbers=1, words=1, id="round")
+    round_, messages = SimpleNamespace(numbers=1, words=1, id="round"), dict.fromkeys("ab", from_hub("begin"))
     for step in range(3):
         refusals: dict[str, CloisterError] = {}
-        list(parts.asked(round_, None, ("a", "b"), refusals)({"a": b"", "b": b""}))  # type: ignore[arg-type]
+        list(parts.asked(round_, None, ("a", "b"), refusals)(messages))  # type: ignore[arg-type]
         assert set(refusals) == {"a", "b"}, step
     coordinator._boxes["b"].presence = Presence(seen=time.time() + 1 - set_back)
-    list(parts.asked(round_, None, ("a", "b"), {})({"a": b"", "b": b""}))  # type: ignore[arg-type]
+    list(parts.asked(round_, None, ("a", "b"), {})(messages))  # type: ignore[arg-type]
     assert asked == [["a", "b"], [], [], ["b"]]
 
 

@@ -241,6 +241,48 @@ def test_a_site_that_was_stopped_between_its_charge_and_its_rows_goes_on(tmp_pat
         assert [each.state for each in ledger.charges("a")] == ["settled"]
 
 
+def test_a_site_that_was_stopped_right_after_its_charge_pays_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed before its journal has the secrets of the round, with a budget for one charge; then the hub asks again."""
+
+    def killed(self: Journal, name: str, text: bytes, *, once: bool = False) -> None:
+        assert name != "secrets"
+        put(self, name, text, once=once)
+
+    put = Journal.put
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        one = {"journal": Journal(tmp_path / "rounds"), "ledger": ledger, "budget": cl.PureDP("0.1")}
+        agents, hub, _ = begun(**one)
+        with monkeypatch.context() as dying:
+            dying.setattr(Journal, "put", killed)
+            assert opened(agents["a"].answer(hub.messages["a"])).kind == "refused"
+        assert [each.state for each in ledger.charges("a")] == ["reserved"]
+        agents["a"] = SiteAgent(site_of("a", **one))
+        while hub.messages:
+            stepped(agents, hub)
+        assert [(each.state, each.cost) for each in ledger.charges("a")] == [("settled", cl.PureDP("0.1"))]
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_a_site_that_comes_back_with_other_bounds_drops_out_of_an_open_round(tmp_path: Path, honest: bool) -> None:
+    """A hub says what the site agreed to; where it does not, no row is read for less than it costs now."""
+    total = Integers("sum", Combination((("sum", 1),)), DiscreteLaplace(scale=900))
+    aggregation = Aggregation(None, aggregates=(Aggregate("sum", "sum", (("age", 0),)),))
+    text = NoisedRequest(table="people", aggregations=(aggregation,), integers=(total,), cells=Cells()).canonical()
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        one = {"journal": Journal(tmp_path / "rounds"), "ledger": ledger}
+        agents, _, _ = begun(**one)
+        plan, signed = Plan(request=text, token="1"), signed_by(roster_of("abc"))
+        told = {name: each.site.declared for name, each in agents.items()} if honest else {}
+        hub = HubRound(HUB_KEY, round_about(request_from(text, COLUMNS), plan, signed, COLUMNS), told)
+        stepped(agents, hub)
+        stepped(agents, hub)
+        wide = SiteAgent(site_of("a", columns={**COLUMNS, "age": cl.Integer(0, 10_000)}, **one))
+        found = opened(wide.answer(hub.messages["a"]))
+        assert found.kind == "refused"
+        assert ("declares the table otherwise" if honest else "no charge for this round that is enough") in found.fields["why"]
+        assert [each.state for each in ledger.charges("a")] == ["reserved"]
+
+
 @contextmanager
 def room_for(path: Path, more: int) -> Iterator[None]:
     """No file of this process grows beyond so many bytes more than this one has: as a disk that is full after them."""

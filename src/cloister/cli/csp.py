@@ -35,7 +35,7 @@ exact = false                            # true: garble circuits of exact compon
 [budgets]                                # of each population; no other is answered about
 # patients = {{ rho = "0.5" }}
 
-[owners]                                 # of each population, the keys of those who may bring rows: their tools print them
+[owners]                                 # of each population, who may bring rows, from the next start: their tools print the keys
 # patients = ["5f3a…"]
 """
 

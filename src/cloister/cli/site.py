@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ import click
 
 from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, folder_option, own_files, settings_in, show_key, show_log
 from cloister.cli.written import FILE, FOLDER
-from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.printable import shown
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ hub = "https://hub.example.org"
 # proxy = "http://proxy.example.org:3128"  # where the network has no other way out
 time_limit = 300                         # seconds that one plan may take here
 
-[policy]
+[policy]                                 # it and time_limit hold as soon as they are written; all else from the next start
 otherwise = "ask me"                     # or "always", or "never"
 
 # [[policy.rules]]                       # the first that fits decides; one without purpose or who fits any
@@ -369,11 +370,25 @@ def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | Non
     with alone(data / "site.lock", "site"), _opened(data) as here:
         _asked_again(data)  # it reads them now
         agent = SiteAgent(here.sites, note=here.log.add, stale=lambda: _asked_again(data))
+        agent.look = functools.partial(_follow, data, here, [(data / "site.toml").read_bytes()])
         address = hub or here.settings.hub
         authority = certificate or (data / here.settings.certificate if here.settings.certificate else None)
         click.echo(f"the site {here.settings.name!r} calls {address}")
         through = proxy or here.settings.proxy
         agent.run(address, authority=authority, proxy=through, told=lambda text: click.echo(text, err=True))
+
+
+def _follow(data: Path, here: _Here, seen: list[bytes]) -> None:
+    """Where the owner changed the file, its rules and time limit hold from now on; where it is wrong, those that did."""
+    if (text := (data / "site.toml").read_bytes()) != seen[0]:
+        seen[0], event, details = text, "read", {"what": "site.toml"}
+        try:
+            settings = _settings(data)
+            for each, policy in [(each, _policy(data, settings, name, here.sites)) for name, each in here.sites.items()]:
+                each.policy, each.time_limit = policy, settings.time_limit
+        except CloisterError as error:
+            event, details = "not read", {"what": error.what, "why": error.why}
+        here.log.add(event, details)
 
 
 def _asked_again(data: Path) -> bool:

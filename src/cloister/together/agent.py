@@ -160,6 +160,9 @@ class SiteAgent(Caller):
     'refused'
     """
 
+    look: Callable[[], object] = bool
+    """Called before each message is answered: it may change a site's policy and time limit."""
+
     def __init__(
         self, site: Site | Mapping[str, Site], *, note: Note | None = None, stale: Callable[[], bool] = lambda: False
     ) -> None:
@@ -213,6 +216,7 @@ class SiteAgent(Caller):
         """The answer to a message of the hub; a refusal is one."""
         round_id = ""
         try:
+            self.look()
             head = opened(data)
             round_id = head.round
             return self._joined(data, head) if head.kind == "roster" else self._answered(data)
@@ -265,7 +269,8 @@ class SiteAgent(Caller):
         if found.kind not in ("declaration", "request") or found.round != hashlib.sha256(found.body).hexdigest():
             raise RoundRefused("A message was refused", why="no site answers such a one", instead="the messages of this version")
         if found.kind == "declaration":
-            self._declared(found.body, [self._about(str(name))] if (name := found.fields.get("table")) else self._parts.values())
+            parts = [self._about(str(name))] if (name := found.fields.get("table")) else self._parts.values()
+            part = self._declared(found.body, parts)
         else:
             plan = Plan.read(found.body)
             part = self._part(plan)
@@ -273,19 +278,20 @@ class SiteAgent(Caller):
             if found.fields.get("round"):  # a hub of an earlier version does not say it
                 self._check_round(part.round(request, plan, self.signed), found.fields["round"])
             part.compiled(request, plan)
-        return pack("agreed", found.round, self.site.name, self.site._key)
+        return pack("agreed", found.round, self.site.name, self.site._key, declared=part.site.declared)
 
     def _part(self, plan: Plan) -> SitePart:
         """The rows that a plan is about."""
         return self._about("" if len(self._parts) == 1 else table_in(plan.request))
 
-    def _declared(self, text: bytes, parts: Iterable[SitePart]) -> None:
-        """Refuses a joint table that none of these rows is declared like."""
+    def _declared(self, text: bytes, parts: Iterable[SitePart]) -> SitePart:
+        """The rows that are declared like a joint table; refused where none of these is."""
         told, refusals = json.loads(text), list[InvalidDeclaration]()
         columns = {name: domain_of(name, kind, table=self.name) for name, kind in told["columns"].items()}
         for each in parts:
             try:
-                return each.site.check_declared(columns, told["unit"], told["max_rows"])
+                each.site.check_declared(columns, told["unit"], told["max_rows"])
+                return each
             except InvalidDeclaration as error:
                 refusals.append(error)
         raise refusals[0]
@@ -333,6 +339,9 @@ class SiteAgent(Caller):
             raise RoundRefused("A message was refused", why="this site did not begin that round", instead="a new round")
         plan = Plan.read(text)
         part = self._part(plan)
+        if found.fields.get("declared", part.site.declared) != part.site.declared:
+            why = "its owner declares the table otherwise than when the question was agreed to"
+            raise RoundRefused("A message was refused", why=why, instead="a new question")
         request = part.read(plan, found.round)
         round_ = self._check_round(part.round(request, plan, self.signed), found.round)
         return part.take_part(round_, request)

@@ -29,7 +29,7 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,8 +55,8 @@ from cloister.printable import shown
 from cloister.tables import PrivateTable, PublicTable, Relation
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest
-from cloister.together.messages import Message, RoundRefused, pack, unpack
-from cloister.together.plan import Plan
+from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
+from cloister.together.plan import Plan, declaration_of
 from cloister.together.roster import PROTOCOL, SignedRoster
 from cloister.together.rounds import HUB, Round
 from cloister.together.shamir import SHARE_BYTES
@@ -186,8 +186,9 @@ class Mailboxes:
     """The hub's end, for any number of questions at once: a mailbox for each party.
 
     `signed`: who agreed to be served, by their keys: the sites of a roster, or a hub's key holder. `deadline` is how many seconds
-    a party may take for one step. `app` is the web application, for a server that there is
-    already; `serving` starts one. `post` makes the `Post` of the parties with this digest, where several processes serve them.
+    a party may take for one step, and `reading` for one that reads rows (None: as many). `app` is the web application, for a
+    server that there is already; `serving` starts one. `post` makes the `Post` of the parties with this digest, where several
+    processes serve them.
     """
 
     party: ClassVar[str] = "site"
@@ -201,13 +202,14 @@ class Mailboxes:
         signed: SignedRoster | Pairing,
         *,
         deadline: float = 60.0,
+        reading: float | None = None,
         wait: float = WAIT,
         post: Callable[[str], Post] | None = None,
     ) -> None:
         signed.check()
         if signed.roster.hub != key.public:
             raise InvalidParameter("key= is invalid", why="it is not the hub's key of the roster", instead="the key of the hub")
-        self.key, self.signed, self.deadline, self.wait = key, signed, deadline, wait
+        self.key, self.signed, self.deadline, self.reading, self.wait = key, signed, deadline, reading, wait
         self._boxes = {name: _Box(public) for name, public in signed.roster.sites.items()}
         self._lock = threading.Lock()
         self._ends = False
@@ -240,12 +242,15 @@ class Mailboxes:
                 found[name] |= {digest: each[0].since for digest, each in box.waiting.items()}
         return {name: sorted(each.values()) for name, each in found.items()}
 
-    def ask(self, messages: Mapping[str, bytes], round_id: str, most: int = _SMALL) -> Generator[tuple[str, Message, bytes]]:
+    def ask(
+        self, messages: Mapping[str, bytes], round_id: str, most: int = _SMALL, reads: bool = False
+    ) -> Generator[tuple[str, Message, bytes]]:
         """Brings each site its message, and gives the answers as they come, until all are there or the deadline is over."""
         answers: queue.SimpleQueue[tuple[Message, bytes]] = queue.SimpleQueue()
-        told = {"round": round_id, "most": most, "ends": time.time() + self.deadline, "answers": answers}
+        seconds = self._seconds(reads)
+        told = {"round": round_id, "most": most, "ends": time.time() + seconds, "answers": answers}
         asked = [_Waiting(name=name, message=message, **told) for name, message in messages.items()]  # type: ignore[arg-type]
-        ends, awaited, left = time.monotonic() + self.deadline, {each.name: each for each in asked}, dict[str, str]()
+        ends, awaited, left = time.monotonic() + seconds, {each.name: each for each in asked}, dict[str, str]()
         look, pause = ends if self._post is None else time.monotonic() + self._post.patience, QUICK
         for each in asked:
             with self._lock:
@@ -297,11 +302,14 @@ class Mailboxes:
         for notify in polls:
             notify()
 
-    def silent(self, name: str) -> EngineError:
-        """Why a site is missing that did not answer."""
+    def _seconds(self, reads: bool) -> float:
+        return self.reading if reads and self.reading else self.deadline
+
+    def silent(self, name: str, reads: bool = False) -> EngineError:
+        """Why a site is missing that did not answer, in a step that reads rows or in another."""
         return EngineError(
             f"The {self.party} {name!r} is silent",
-            why=f"it did not answer for {self.deadline:g} seconds; {self.presence[name]}",
+            why=f"it did not answer for {self._seconds(reads):g} seconds; {self.presence[name]}",
             instead=f"the same question when {name!r} is back; its owner sees with cloister {self.command} why it does not call",
         )
 
@@ -524,9 +532,6 @@ class Mailboxes:
 class Coordinator(Mailboxes):
     """The mailboxes of the sites of one roster, for any number of questions at once.
 
-    `deadline` is how many seconds a site may take for one step; the step that reads its rows is one of them. `app` is the web
-    application, for a server that there is already; `serving` starts one.
-
     >>> from cloister.crypto import SigningKey
     >>> from cloister.together import Roster
     >>> keys, hub = {name: SigningKey(name.encode() * 32) for name in "abc"}, SigningKey(bytes(32))
@@ -558,25 +563,21 @@ class RemoteParts:
 
     def __init__(self, coordinator: Coordinator, table: PrivateTable) -> None:
         self._coordinator, self._roster = coordinator, coordinator.signed.roster
-        declared = {
-            "columns": {name: domain.describe() for name, domain in table.columns.items()},
-            "unit": table.unit,
-            "max_rows": table.max_rows,
-        }
-        self._declared, self._named = canonical_json(declared).encode(), set[str]()
+        self._declared = declaration_of(table).encode()
         self._silent: dict[str, float] = {}
         """When a site that was waited for in vain had called last: until it calls again no other step waits for it, of which a
         fit has dozens. By that alone, since a clock may be set back."""
-        self._agreed("declaration", self._declared)
+        self.declared = self._agreed("declaration", self._declared)
+        """By site, the digest of its own declaration with which it agreed to the table's."""
 
     def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
-        """Who takes part: every site is asked in advance, and what one owner refuses is refused. An owner of several tables has
-        agreed to this one by its name before."""
+        """Who takes part: every site is asked in advance, and what one owner refuses is refused. Who was away, changed its
+        site.toml since, or has another table of this name agrees to the declaration first."""
         [name] = [request.table] if isinstance(request.table, str) else request.table.bases()
-        if name not in self._named:
-            self._agreed("declaration", self._declared, table=name)
-            self._named.add(name)
-        return self._agreed("request", plan.text, round=round_id)
+        found = self._agreed("request", plan.text, round=round_id)
+        new = [site for site, digest in found.items() if not digest or self.declared.get(site) != digest]
+        self.declared |= self._agreed("declaration", self._declared, new, table=name) if new else {}
+        return tuple(found)
 
     def asked(
         self, round_: Round, request: NoisedRequest, present: Compiled, refusals: dict[str, CloisterError]
@@ -590,7 +591,8 @@ class RemoteParts:
             away = {name for name, since in self._silent.items() if seen[name].seen == since}
             refusals.update({name: self._coordinator.silent(name) for name in away & messages.keys() if name not in refusals})
             awaited = {name: message for name, message in messages.items() if name in present and name not in refusals}
-            with contextlib.closing(self._coordinator.ask(dict(awaited), round_.id, most)) as answers:
+            reads = any(opened(message).kind == "all shares" for message in awaited.values())
+            with contextlib.closing(self._coordinator.ask(dict(awaited), round_.id, most, reads)) as answers:
                 for name, found, data in answers:
                     del awaited[name]
                     if found.kind == "refused":
@@ -599,7 +601,7 @@ class RemoteParts:
                         yield data
                         if name in refusals:  # it was none: the signature is right, and the form is not
                             self._coordinator.note_problem(name, refusals[name])
-            refusals.update({name: self._coordinator.silent(name) for name in awaited})
+            refusals.update({name: self._coordinator.silent(name, reads) for name in awaited})
             seen = self._coordinator.presence if awaited else {}
             self._silent.update({name: seen[name].seen for name in awaited})
 
@@ -615,18 +617,18 @@ class RemoteParts:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _agreed(self, kind: str, body: bytes, **fields: str) -> tuple[str, ...]:
-        """The sites that agree to something that is asked in advance. A refusal is raised; silence of too many, too."""
-        about, agreed = hashlib.sha256(body).hexdigest(), list[str]()
+    def _agreed(self, kind: str, body: bytes, among: Collection[str] = (), **fields: str) -> dict[str, str]:
+        """The sites (a quorum, or all `among`) that agree in advance, each with its digest. A refusal or silence is raised."""
+        about, agreed, asked = hashlib.sha256(body).hexdigest(), dict[str, str](), among or self._roster.sites
         message = pack(kind, about, HUB, self._coordinator.key, body, **fields)
-        with contextlib.closing(self._coordinator.ask(dict.fromkeys(self._roster.sites, message), about)) as answers:
+        with contextlib.closing(self._coordinator.ask(dict.fromkeys(asked, message), about)) as answers:
             for name, found, _ in answers:
                 if found.kind != "agreed":
                     raise refusal(found)
-                agreed.append(name)
-        if len(agreed) < self._roster.quorum:
-            raise self._coordinator.silent(next(name for name in self._roster.sites if name not in agreed))
-        return tuple(name for name in self._roster.sites if name in agreed)
+                agreed[name] = str(found.fields.get("declared", ""))
+        if len(agreed) < (len(among) or self._roster.quorum):
+            raise self._coordinator.silent(next(name for name in asked if name not in agreed))
+        return {name: agreed[name] for name in asked if name in agreed}
 
 
 def _signed(authorization: str, name: str, key: bytes) -> Message:

@@ -239,7 +239,7 @@ class AtSites(Elsewhere):
         """The sum of the sites' integers with the noise that they made together, and its law."""
         round_ = self._round(request)
         refusals: dict[str, CloisterError] = {}
-        hub = HubRound(self.source.key, round_)
+        hub = HubRound(self.source.key, round_, getattr(self.parts, "declared", None))
         try:
             total = run_round(hub, self.parts.asked(round_, request, compiled, refusals), refusals)
         except RoundRefused:

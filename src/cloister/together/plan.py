@@ -18,7 +18,7 @@ from cloister.errors import EngineError, UnsupportedQuery
 from cloister.noise.laws import LAWS
 from cloister.noise.shares import NoiseShares
 from cloister.printable import is_text, shown
-from cloister.tables import Answering, Domain, Groups
+from cloister.tables import Answering, Domain, Groups, PrivateTable
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, exact_integers
 from cloister.tables.engines.row_sums import RowSums
 from cloister.together.roster import SignedRoster
@@ -65,6 +65,12 @@ class Plan:
                 "A plan was not read", why="its form is wrong", instead="the plan as its hub wrote it"
             ) from None
         return found
+
+
+def declaration_of(table: PrivateTable) -> str:
+    """What a hub and its sites compare of a table."""
+    columns = {name: domain.describe() for name, domain in table.columns.items()}
+    return canonical_json({"columns": columns, "unit": table.unit, "max_rows": table.max_rows})
 
 
 class Elsewhere(Answering):

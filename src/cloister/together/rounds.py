@@ -316,11 +316,12 @@ class SiteRound:
 class HubRound:
     """The hub in one round: it relays, waits as long as it likes, and adds.
 
-    `messages` are to be sent now; `take` takes an answer; `advance` goes on with those that answered.
+    `messages` are to be sent now; `take` takes an answer; `advance` goes on with those that answered. `declared`: see `Site`.
     """
 
-    def __init__(self, key: SigningKey, round_: Round) -> None:
+    def __init__(self, key: SigningKey, round_: Round, declared: Mapping[str, str] | None = None) -> None:
         round_.signed.check()
+        self._declared = {name: {"declared": digest} for name, digest in (declared or {}).items() if digest}
         self.round, self.roster, self._key = round_, round_.roster, key
         if self.roster.hub != key.public:
             raise _refused("the hub's key is not the one in the roster", "the hub's own roster")
@@ -332,7 +333,7 @@ class HubRound:
         self._members: list[str] = []
         self._view = ""
         self._sum: NDArray[np.uint64] | None = None
-        self._messages = {name: self._pack("begin", round_.plan) for name in self.awaited}
+        self._messages = {name: self._pack("begin", round_.plan, **self._declared.get(name, {})) for name in self.awaited}
 
     @property
     def messages(self) -> Mapping[str, bytes]:
@@ -380,10 +381,10 @@ class HubRound:
             self._members, self.awaited = answered, answered
             self._view = _view(hashlib.sha256(self._kept_keys).digest(), answered)
             to = {name: dict(zip(found.fields["to"], unbundled(found.body), strict=True)) for name, (_, found) in taken.items()}
-            self._messages = {
-                name: self._pack("all shares", bundle(to[other][name] for other in answered if other != name), of=answered)
-                for name in answered
-            }
+            self._messages = {}
+            for name in answered:
+                shares = bundle(to[other][name] for other in answered if other != name)
+                self._messages[name] = self._pack("all shares", shares, of=answered, **self._declared.get(name, {}))
         elif step == "all shares":
             self.awaited = answered
             self._masked = {name: taken[name][1].body for name in answered}

@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from cloister.tables.relations.public import checked
 from cloister.together.accounting import cost_of
 from cloister.together.checking import check_request
 from cloister.together.journal import Journal, MemoryJournal
-from cloister.together.plan import Plan, round_about, shares_of
+from cloister.together.plan import Plan, declaration_of, round_about, shares_of
 from cloister.together.reading import request_from
 from cloister.together.reading_relations import Over
 from cloister.together.roster import Roster, SignedRoster
@@ -133,6 +133,11 @@ class Site:
     def public(self) -> bytes:
         """The public half of the site's key."""
         return self._key.public
+
+    @cached_property
+    def declared(self) -> str:
+        """A digest of how its owner declares the table, under its own key: others see whether it changed, no more."""
+        return self.ledger.derive("declaration", declaration_of(self.table), str(self.table.through)).hex()
 
     @property
     def spent(self) -> Guarantee:
@@ -287,15 +292,19 @@ class SitePart:
         def agree() -> None:
             cost = self._agreed(read, plan, round_.id)
             plans.append(self._made(read))  # what can't be is refused before it is charged
-            site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, purpose=plan.purpose, rerun=False)
+            if not self._paid(round_.id, cost):
+                site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, purpose=plan.purpose, rerun=False)
 
         def settle() -> None:
             """The ledger knows, too, which charges rows were read under: a journal that was restored from a copy does not."""
             charges = site.ledger.charges(site.population, what=round_.id)
-            if not charges or any(each.state == "settled" for each in charges):
+            before = any(each.state == "settled" for each in charges)
+            enough = plans or self._paid(round_.id, cost_of(read, self._declared(read)))  # what is declared may be another now
+            held = "rows read in this round before" if before else "no charge for this round that is enough"
+            if not charges or before or not enough:
                 raise EngineError(
                     f"The site {site.name!r} dropped out",
-                    why="its ledger has rows read in this round before" if charges else "its ledger has no charge for this round",
+                    why=f"its ledger has {held}",
                     instead="a new question, which is charged again",
                 )
             last = charges[-1]
@@ -331,13 +340,18 @@ class SitePart:
         self._denied(None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request, **how)))
         remaining = site.ledger.remaining(site.population)
         needed = cost if whole is None or round_id else whole  # a descent that could not be paid to its end is not begun
-        if not needed <= remaining:
+        if not needed <= remaining and not self._paid(round_id, cost):
             raise BudgetExceeded(
                 f"The site {site.name!r} takes no part",
                 why=f"the request costs {needed} there, and {remaining} of the site's own budget is left",
                 instead="a smaller spend=, or a budget that the site's owner raises; one in ρ takes Laplace and Gaussian noise",
             )
         return cost
+
+    def _paid(self, round_id: str, cost: Guarantee) -> bool:
+        """Whether a process that was stopped before it answered left a charge for this round, under which no row was read."""
+        charges = self.site.ledger.charges(self.site.population, what=round_id) if round_id else []
+        return any(each.state == "reserved" and each.cost is not None and cost <= each.cost for each in charges)
 
     def _denied(self, why: str | None) -> None:
         """Raises what the owner's policy denies."""

@@ -158,9 +158,9 @@ class ExactLearning:
     def _asked(self, kind: str, body: bytes, *, needed: bool = True) -> dict[str, bytes]:
         """What all sites answer."""
         about, answers, refusals = hashlib.sha256(body).hexdigest(), dict[str, bytes](), list[CloisterError]()
-        names = self.coordinator.signed.roster.sites
+        names, reads = self.coordinator.signed.roster.sites, kind == "exact moments"
         message = pack(kind, about, HUB, self.coordinator.key, body, table=self.name)
-        with contextlib.closing(self.coordinator.ask(dict.fromkeys(names, message), about, _MOST_ANSWER)) as found:
+        with contextlib.closing(self.coordinator.ask(dict.fromkeys(names, message), about, _MOST_ANSWER, reads)) as found:
             for name, each, data in found:
                 if each.kind == "agreed":
                     answers[name] = data
@@ -170,5 +170,5 @@ class ExactLearning:
         if needed and refusals:
             raise refusals[0]
         if needed and len(answers) < len(names):
-            raise self.coordinator.silent(next(name for name in names if name not in answers))
+            raise self.coordinator.silent(next(name for name in names if name not in answers), reads)
         return answers

@@ -111,14 +111,14 @@ class KeyHolderLine(Mailboxes):
         return self._answer("pads", text, 8 * MOST_NUMBERS)
 
     def _answer(self, kind: str, body: bytes, most: int = 0) -> bytes:
-        about = hashlib.sha256(body).hexdigest()
+        about, reads = hashlib.sha256(body).hexdigest(), kind == "pads"
         message = pack(kind, about, HUB, self.key, body)
-        with contextlib.closing(self.ask({self.name: message}, about, most + (1 << 16))) as answers:
+        with contextlib.closing(self.ask({self.name: message}, about, most + (1 << 16), reads)) as answers:
             for _, found, _ in answers:
                 if found.kind == "refused":
                     raise refusal(found, self.party)
                 return found.body
-        raise self.silent(self.name)
+        raise self.silent(self.name, reads)
 
 
 class KeyHolderAgent(Caller):

@@ -28,8 +28,8 @@ from cloister.together.joint import JointSource
 
 SITES = "sites"
 """The kind of such a version, as it is stored."""
-DEADLINE = 30.0
-"""Seconds that a site may take for one step of a question."""
+DEADLINE, READING = 30.0, 330.0
+"""Seconds that a site may take for one step of a question, and for the one that reads its rows: over its usual `time_limit`."""
 WAIT = 4.0
 """Seconds after which a site's call ends that nothing came for: a hub that stops waits for calls to end."""
 
@@ -134,7 +134,7 @@ class Coordinators(Called[Coordinator]):
         with self._lock:
             found = self._known.get(signed.roster.digest)
             if found is None:
-                found = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, wait=WAIT, post=self._post)
+                found = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, reading=READING, wait=WAIT, post=self._post)
                 self._known[signed.roster.digest] = found
             return found
 

@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session as Db
 from cloister.crypto import canonical_json
 from cloister.errors import CloisterError
 from cloister.hub.hub import Hub
-from cloister.hub.platform.catalogue.joint import DEADLINE, WAIT, key_of
+from cloister.hub.platform.catalogue.joint import DEADLINE, READING, WAIT, key_of
 from cloister.hub.platform.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
@@ -143,7 +143,7 @@ class Lines(Called[KeyHolderLine]):
         with self._lock:
             about = (masked.name, masked.key)
             if about not in self._known:
-                how = {"deadline": DEADLINE, "wait": WAIT, "post": self._post}
+                how = {"deadline": DEADLINE, "reading": READING, "wait": WAIT, "post": self._post}
                 self._known[about] = KeyHolderLine(key_of(self._hub), masked.name, masked.key, **how)
             return self._known[about]
 
