@@ -110,9 +110,11 @@ def seal(
     if not dry_run:
         own_files()
         key = _owner(owner or declarations.with_name("owner.key"))
-        Sealer(declared, _digits(public), counts=None if counts is None else Journal(counts), owner=key).seal(source, out)
-        told |= {"bytes": out.stat().st_size, "owner": key.public.hex()}
-        signed = f"\nsigned by the owner {told['owner']}: for [owners] of csp.toml"
+        sealer = Sealer(declared, _digits(public), counts=None if counts is None else Journal(counts), owner=key)
+        told |= {"bytes": sealer.seal(source, out).stat().st_size, "owner": key.public.hex()}
+        told |= {"rows": sealer.rows, "over max_rows": sealer.over}  # the owner's own numbers
+        signed = f"\n{sealer.rows:,} rows count; {sealer.over:,} are left out, over the most that one person may have"
+        signed += f"\nsigned by the owner {told['owner']}: for [owners] of csp.toml"
     words = f"{declared}\n{declared.bytes_a_row:,} bytes a row, {told['bytes']:,} in all{signed}"
     click.echo(json.dumps(told) if as_json else words)
 

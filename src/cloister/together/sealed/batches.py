@@ -354,21 +354,34 @@ class Sealer:
         self.format, self._to = declared, key_holder[KEY_BYTES:]
         self.name = hashlib.sha256(declared.text.encode() + self._to).hexdigest()  # no request has batches of two formats
         self._counts, self._owner = None if counts is None else counts.of(self.name), owner
+        self.rows = self.over = 0
+        """Of the batch that `seal` wrote last, for its owner: the rows in it, and those left out over `max_rows`."""
 
     def seal(self, source: Any, path: str | Path) -> Path:
         """Writes a batch of these rows: anything that a private table is made of."""
-        if self.format.unit is not None and self._counts is None:
+        path, unit = Path(path), self.format.unit
+        if unit is not None and self._counts is None:
             raise InvalidDeclaration(
                 "counts= is missing",
-                why=f"{self.format.unit!r} says whose row it is, and a person's rows count over all batches",
+                why=f"{unit!r} says whose row it is, and a person's rows count over all batches",
                 instead="counts=Journal(folder)",
             )
-        codes = self._codes(source)
-        if self.format.unit is not None:
-            kept = self._within(codes[self.format.unit].tolist())
-            codes = {name: codes[name][kept] for name in self.format.columns}
-        self._written(codes, Path(path))
-        return Path(path)
+        codes, over = self._codes(source)
+        if unit is None or self._counts is None:
+            self.rows, self.over = len(next(iter(codes.values()))), over
+            return self._draft(codes, path)[2].replace(path)
+        with self._counts.locked():
+            before = self._counts.get("rows") or b"{}"
+            kept, used = self._within(codes[unit].tolist(), self._counts)
+            draft = self._draft({name: codes[name][kept] for name in self.format.columns}, path)[2]
+            self._counts.put("rows", used)  # on disk before anybody has the batch, and not before there is one
+            try:
+                draft.replace(path)
+            except OSError:
+                self._counts.put("rows", before)
+                raise
+        self.rows, self.over = int(kept.sum()), over + int((~kept).sum())
+        return path
 
     def add(
         self,
@@ -382,15 +395,17 @@ class Sealer:
         """Writes a batch that follows another and withdraws rows, for someone who keeps the places of rows and counts those of
         each person (`max_rows`): its header, and the place of each row. `beginning` names what a first one is of."""
         rows = len(next(iter(source.values())))
-        codes = self._codes({**source, _NUMBER: [*range(rows)]}, {_NUMBER: Integer(0, max(1, rows - 1))})
+        codes, _ = self._codes({**source, _NUMBER: [*range(rows)]}, {_NUMBER: Integer(0, max(1, rows - 1))})
         order = np.argsort(codes.pop(_NUMBER), kind="stable")
         told = about_others(after, withdrawn, beginning)
-        head, places = self._written({name: values[order] for name, values in codes.items()}, Path(path), told)
+        head, places, draft = self._draft({name: values[order] for name, values in codes.items()}, Path(path), told)
+        draft.replace(path)
         return head, places.tolist()
 
-    def _written(
+    def _draft(
         self, codes: Mapping[str, npt.NDArray[Any]], path: Path, told: Mapping[str, Any] | None = None
-    ) -> tuple[Head, npt.NDArray[np.int64]]:
+    ) -> tuple[Head, npt.NDArray[np.int64], Path]:
+        """A batch on disk, under another name until it counts."""
         real = len(next(iter(codes.values())))
         rows = max(1, -(-real // self.format.pad_to)) * self.format.pad_to
         key = default_random().bytes(KEY_BYTES)
@@ -402,8 +417,7 @@ class Sealer:
                 file.write(each.astype("<u8").tobytes())
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
-        return head, np.argsort(order)[:real]
+        return head, np.argsort(order)[:real], draft
 
     def _masked(
         self, codes: Mapping[str, npt.NDArray[Any]], key: bytes, order: npt.NDArray[np.int64], real: int
@@ -417,34 +431,30 @@ class Sealer:
                 masked[kept] += cells.view(np.uint64)
                 yield masked
 
-    def _codes(self, source: Any, more: Mapping[str, Any] | None = None) -> dict[str, npt.NDArray[Any]]:
-        """The rows in codes, with values within bounds."""
+    def _codes(self, source: Any, more: Mapping[str, Any] | None = None) -> tuple[dict[str, npt.NDArray[Any]], int]:
+        """The rows in codes, with values within bounds, and how many are left out over `max_rows`."""
         columns = {**self.format.columns, **(more or {})}
         if self.format.unit is not None:
             columns.setdefault(self.format.unit, Text())
         table = PrivateTable(source, columns, self.format.unit, self.format.max_rows, row_is_person=True)
         prepared = prepare(table, workspace=Workspace.of())
         try:
-            return prepared.rows(list(columns))
+            over = prepared.owner_report().rows_over_cap if self.format.unit is not None and more is None else 0
+            return prepared.rows(list(columns)), over
         finally:
             prepared.close()
 
-    def _within(self, units: Sequence[Any]) -> npt.NDArray[np.bool_]:
-        """Which rows still count; what they take is on disk before the batch is."""
-        assert self._counts is not None
-        assert self.format.max_rows is not None
-        journal = self._counts
-        with journal.locked():
-            key = journal.get("key") or default_random().bytes(KEY_BYTES)
-            journal.put("key", key)
-            used: dict[str, int] = json.loads(journal.get("rows") or b"{}")
-            kept = np.zeros(len(units), dtype=np.bool_)
-            for place, unit in enumerate(units):
-                name = hmac.digest(key, str(unit).encode(), "sha256").hex()
-                if used.get(name, 0) < self.format.max_rows:
-                    used[name], kept[place] = used.get(name, 0) + 1, True
-            journal.put("rows", canonical_json(used).encode())
-        return kept
+    def _within(self, units: Sequence[Any], counts: Journal) -> tuple[npt.NDArray[np.bool_], bytes]:
+        """Which rows still count, and what is used with them."""
+        key = counts.get("key") or default_random().bytes(KEY_BYTES)
+        counts.put("key", key)
+        used: dict[str, int] = json.loads(counts.get("rows") or b"{}")
+        kept, most = np.zeros(len(units), dtype=np.bool_), self.format.max_rows or 0
+        for place, unit in enumerate(units):
+            name = hmac.digest(key, str(unit).encode(), "sha256").hex()
+            if used.get(name, 0) < most:
+                used[name], kept[place] = used.get(name, 0) + 1, True
+        return kept, canonical_json(used).encode()
 
 
 def _damaged(why: str) -> EngineError:
