@@ -173,6 +173,18 @@ def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
     assert "charged: about 3" in said(run("show", "--data", str(folder)))
 
 
+def test_a_site_that_is_called_otherwise_keeps_what_its_people_spent_and_its_log(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a")
+    said(run("show", "--data", str(folder)))
+    with cl.Ledger(folder / "ledger.db") as ledger:
+        ledger.settle(ledger.reserve({"a": cl.ZCDP("0.3")}, who="hub", what="7"))
+        AuditLog(folder / "audit-log.jsonl", ledger.derive("audit log", "a")).add("charged", {"about": "7"})
+    config = folder / "site.toml"
+    config.write_text(config.read_text(encoding="utf-8").replace('name = "a"', 'name = "b"'), encoding="utf-8")
+    told = json.loads(said(run("show", "--data", str(folder), "--json")))
+    assert (told["name"], told["population"], told["spent"], told["broken"]) == ("b", "a", "ρ = 0.3", None)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -210,7 +210,7 @@ def _opened(data: Path) -> Iterator[_Here]:
     from cloister.cli.declared import budget_of
     from cloister.ledger import Ledger
     from cloister.together import Journal, KeyHolder
-    from cloister.together.owner import AuditLog
+    from cloister.together.owner import AuditLog, first_name
 
     own_files()
     settings = _settings(data)
@@ -222,7 +222,7 @@ def _opened(data: Path) -> Iterator[_Here]:
             f"The key holder in {data.name} has no key", why="csp.key is missing or invalid", instead="cloister csp init"
         ) from None
     with Ledger(data / "ledger.db") as ledger:
-        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", settings["name"]))
+        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", first_name(ledger, settings["name"])))
         holder = KeyHolder(
             settings["name"],
             budgets=budgets,

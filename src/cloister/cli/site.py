@@ -392,7 +392,7 @@ def _opened(data: Path) -> Iterator[_Here]:
     from cloister.ledger import Ledger
     from cloister.tables import PrivateTable, PublicTable
     from cloister.together import Journal, Site
-    from cloister.together.owner import AuditLog
+    from cloister.together.owner import AuditLog, first_name
 
     own_files()
     settings = _settings(data)
@@ -403,7 +403,8 @@ def _opened(data: Path) -> Iterator[_Here]:
         raise _invalid("a site has a private table", "[tables.people], without public = true")
     with Ledger(data / "ledger.db") as ledger:
         key, journal, sites = _key(data), Journal(data / "rounds"), dict[str, Site]()
-        people = {name: table.population or settings.name for name, table in private.items()}
+        first = first_name(ledger, settings.name)
+        people = {name: table.population or first for name, table in private.items()}
         new = {
             population: [budgets[name] for name in private if people[name] == population and name in budgets]
             for population in people.values()
@@ -418,7 +419,7 @@ def _opened(data: Path) -> Iterator[_Here]:
                 )
             sites[name] = Site(
                 settings.name,
-                table,
+                PrivateTable.declared(table.source, table.columns, like=table, population=people[name]),
                 public_tables=public,
                 budget=None if known else given[0],
                 ledger=ledger,
@@ -428,7 +429,7 @@ def _opened(data: Path) -> Iterator[_Here]:
                 time_limit=settings.time_limit,
                 label=name if len(private) > 1 else "",
             )
-        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", settings.name))
+        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", first))
         yield _Here(sites=sites, log=log, settings=settings)
 
 

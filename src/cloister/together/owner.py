@@ -27,6 +27,7 @@ from typing import Any
 
 from cloister.crypto import canonical_json
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.ledger import Ledger
 from cloister.ledger.chain import BEGINNING, chained
 from cloister.privacy import ZCDP, Guarantee
 from cloister.together.journal import Journal
@@ -190,6 +191,15 @@ def _entry(line: bytes) -> dict[str, Any] | None:
         return found if isinstance(found, dict) and all(isinstance(each, str) for each in texts) else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def first_name(ledger: Ledger, name: str) -> str:
+    """What a party was called when it opened its ledger: its log and its people keep that name.
+
+    >>> first_name(Ledger(), "north")
+    'north'
+    """
+    return next((str(line.payload["who"]) for line in ledger.lines() if line.kind == "opened"), name)
 
 
 class AuditLog:
