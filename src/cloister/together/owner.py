@@ -31,6 +31,7 @@ from cloister.ledger import Ledger
 from cloister.ledger.chain import BEGINNING, chained
 from cloister.privacy import ZCDP, Guarantee
 from cloister.together.journal import Journal
+from cloister.together.plan import check_words
 from cloister.together.site import Asked
 from cloister.together.wording import words_of
 
@@ -61,6 +62,7 @@ class Rule:
             raise InvalidDeclaration(
                 f"The answer {self.answer!r} of a rule is invalid", why=f"it is one of {', '.join(ANSWERS)}", instead='"ask me"'
             )
+        check_words(purpose=self.purpose, who=self.who)
 
     def fits(self, purpose: str, who: str) -> bool:
         """Whether it is about this purpose and person."""

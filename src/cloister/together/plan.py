@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from cloister.crypto import canonical_json
-from cloister.errors import EngineError, UnsupportedQuery
+from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise.laws import LAWS
 from cloister.noise.shares import NoiseShares
 from cloister.printable import is_text, shown
@@ -28,6 +28,7 @@ _MOST_ROWS = 40
 """Rows of all sites, as a power of two: what sums have room for."""
 _LAWS = tuple(each.kind for each in LAWS)
 LONGEST_WORDS = 200
+_LIKE = {"purpose": "quality report", "who": "ada@example.org"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,15 @@ class Plan:
                 "A plan was not read", why="its form is wrong", instead="the plan as its hub wrote it"
             ) from None
         return found
+
+
+def check_words(**words: object) -> None:
+    """Refuses words that no plan can have, and no rule can fit: a list, blanks, what is too long or can't be shown."""
+    for name, each in words.items():
+        if each != "" and not is_text(each, LONGEST_WORDS):
+            why = f"it is one text that can be shown, of 1 to {LONGEST_WORDS} characters"
+            what = f"{name}={shown(repr(each)[:LONGEST_WORDS])} is invalid"
+            raise InvalidDeclaration(what, why=why, instead=f'{name}="{_LIKE[name]}"')
 
 
 class Elsewhere(Answering):

@@ -395,6 +395,8 @@ def test_what_is_not_whole_or_not_declared_is_invalid(tmp_path: Path) -> None:
         cl.SealedTable(tmp_path, holder)
     with pytest.raises(cl.InvalidDeclaration, match="none was given"):
         cl.SealedTable(tmp_path / "nowhere", holder)
+    with pytest.raises(cl.InvalidDeclaration, match="one text that can be shown"):
+        cl.SealedTable([batch.path], holder, who=" ")
     sums = {"columns": {"pay": cl.Integer(0, 2**40)}, "population": "p"}
     for marginal, why in (
         ({"by": ["age"]}, "no column"),
