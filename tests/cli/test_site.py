@@ -173,6 +173,19 @@ def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
     assert "charged: about 3" in said(run("show", "--data", str(folder)))
 
 
+def test_two_processes_write_one_log(tmp_path: Path) -> None:
+    """Each reads on where the other wrote; of a line that is gone both remember that it was there."""
+    logs = [AuditLog(tmp_path / "log", bytes(32)) for _ in range(2)]
+    for place in (0, 1, 1, 0, 1):
+        logs[place].add("charged", {"about": str(place)})
+    assert logs[0].broken() is None
+    assert [each["about"] for each in logs[1].entries()] == [*"01101"]
+    lines = logs[0].path.read_bytes().splitlines(keepends=True)
+    logs[0].path.write_bytes(b"".join(lines[:-1]) + b"{")
+    logs[1].add("charged", {"about": "2"})
+    assert logs[1].broken() == 5
+
+
 def test_a_site_that_is_called_otherwise_keeps_what_its_people_spent_and_its_log(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "a")
     said(run("show", "--data", str(folder)))
