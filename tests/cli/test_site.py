@@ -53,7 +53,8 @@ def request(where: Any = None) -> NoisedRequest:
 
 def test_a_folder_is_made_once_and_its_key_stays(tmp_path: Path) -> None:
     first = said(run("init", str(tmp_path / "north"), "--name", "north"))
-    assert said(run("init", str(tmp_path / "north"), "--name", "south")) != first  # the name of the key is that of the command
+    assert said(run("init", str(tmp_path / "north"), "--name", "north")) == first
+    assert "--name 'north'" in str(run("init", str(tmp_path / "north"), "--name", "south").exception)  # no roster has it so
     assert (tmp_path / "north" / "site.key").stat().st_mode & 0o777 == 0o600
     shown = json.loads(first.splitlines()[0])
     (tmp_path / "north" / "people.csv").write_text("age,sex\n39,F\n", encoding="utf-8")
@@ -318,11 +319,11 @@ def test_an_owner_asks_for_a_new_reading_once(tmp_path: Path, monkeypatch: pytes
     def called(self: SiteAgent, hub: str, *, proxy: str, **_: Any) -> None:
         ways.append(proxy)
         stale.append(self._stale())
-        said(run("reread", "--data", str(folder)))
+        assert "the running site reads" in said(run("reread", "--data", str(folder)))
         stale.extend([self._stale(), self._stale()])
 
     monkeypatch.setattr(SiteAgent, "run", called)
-    said(run("reread", "--data", str(folder)))
+    assert "no site runs here" in said(run("reread", "--data", str(folder)))
     said(run("--data", str(folder)))
     said(run("--data", str(folder), "--proxy", "http://two.example.org:3128"))
     assert ways == ["http://one.example.org:3128", "http://two.example.org:3128"]
@@ -348,7 +349,7 @@ def test_a_site_of_a_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [each["event"] for each in told["log"]] == ["joined"]
 
 
-@pytest.mark.parametrize("name", ["", "north\nsouth", "n" * 1000])
+@pytest.mark.parametrize("name", ["", " ", "..", "north\nsouth", "n" * 1000])
 def test_a_site_has_a_name_that_a_roster_takes(tmp_path: Path, name: str) -> None:
     refused = run("init", str(tmp_path / "site"), "--name", name)
     assert refused.exit_code == 1

@@ -70,7 +70,10 @@ def init(folder: Path, name: str) -> None:
     cloister csp init keys --name keys
     """
     from cloister.crypto import make_key_file, new_key
+    from cloister.together.roster import is_name
 
+    if not is_name(name):
+        raise InvalidParameter(f"--name {shown(name)!r} is invalid", why="it can't be shown in a line", instead="--name keys")
     own_files()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "csp.toml").exists():

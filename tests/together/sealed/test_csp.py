@@ -135,6 +135,9 @@ def test_over_the_wire_refusals_have_the_key_holders_words(tmp_path: Path) -> No
 def test_what_a_folder_or_a_declaration_lacks_is_said(tmp_path: Path) -> None:
     folder, public = folder_of(tmp_path)
     assert "cloister csp init" in run("show", "--data", tmp_path / "nowhere")
+    for name in ("", "keys\nmore"):
+        assert "--name keys" in run("init", tmp_path / "unnamed", "--name", name)
+        assert not (tmp_path / "unnamed").exists()
     assert json.loads(run("init", folder, "--name", "other").splitlines()[0])["keys"] == public  # a key is made once
     held = (folder / "csp.toml").read_text(encoding="utf-8")
     for old, new, why in (
