@@ -208,7 +208,7 @@ def test_a_site_that_is_called_otherwise_keeps_what_its_people_spent_and_its_log
         (('otherwise = "always"', "rules = 1"), "rules of another form"),
         (('otherwise = "always"', 'rules = [{table = ["people"], answer = "always"}]'), "none of its private ones"),
         (('otherwise = "always"', 'other = "always"'), "rules of another form"),
-        (('otherwise = "always"', 'rules = [{who = ["ada", "bob"], answer = "never"}]'), 'who="ada@example.org"'),
+        (('otherwise = "always"', 'rules = [{who = ["ada", "bob"], answer = "never"}]'), 'who="…"'),
         (('otherwise = "always"', 'rules = [{who = 7, answer = "never"}]'), "one text that can be shown"),
         (('otherwise = "always"', f'rules = [{{purpose = "{"x" * 201}", answer = "never"}}]'), "of 1 to 200 characters"),
         (("[policy]", "time_limt = 3\n[policy]"), "'time_limt' is not one of the words of [site]"),

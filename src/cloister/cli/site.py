@@ -108,9 +108,7 @@ def init(folder: Path, name: str) -> None:
     if not (folder / "site.toml").exists():
         (folder / "site.toml").write_text(_TEMPLATE.format(name=json.dumps(name, ensure_ascii=False)), encoding="utf-8")
     if (held := _settings(folder).name) != name:
-        raise InvalidParameter(
-            f"--name {name!r} is invalid", why=f"the site.toml there says {held!r}", instead=f"--name {held!r}"
-        )
+        raise InvalidParameter(f"--name {name!r} is invalid", why="site.toml says another", instead=f"--name {held!r}")
     make_key_file(folder / "site.key", new_key().hex())
     show_key(name, _key(folder).public)
     click.echo(f"now fill in {folder / 'site.toml'}, and give the hub the public key")
@@ -192,9 +190,10 @@ def reread(data: Path) -> None:
     """
     _settings(data)
     (data / _STALE).touch()
+    said = "the running site reads its rows again when the hub waits for nothing; `cloister site show` says when it did"
     with contextlib.suppress(InvalidParameter), alone(data / "site.lock", "site"):
-        return click.echo("no site runs here: it reads its rows when it starts")
-    click.echo("the running site reads its rows again when the hub waits for nothing; `cloister site show` says when it did")
+        said = "no site runs here: it reads its rows when it starts"
+    click.echo(said)
 
 
 @site.command()

@@ -196,11 +196,7 @@ def _entry(line: bytes) -> dict[str, Any] | None:
 
 
 def first_name(ledger: Ledger, name: str) -> str:
-    """What a party was called when it opened its ledger: its log and its people keep that name.
-
-    >>> first_name(Ledger(), "north")
-    'north'
-    """
+    """What a party was called when it opened its ledger: its log and its people keep that name."""
     return next((str(line.payload["who"]) for line in ledger.lines() if line.kind == "opened"), name)
 
 

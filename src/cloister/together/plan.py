@@ -28,7 +28,6 @@ _MOST_ROWS = 40
 """Rows of all sites, as a power of two: what sums have room for."""
 _LAWS = tuple(each.kind for each in LAWS)
 LONGEST_WORDS = 200
-_LIKE = {"purpose": "quality report", "who": "ada@example.org"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +72,7 @@ def check_words(**words: object) -> None:
     for name, each in words.items():
         if each != "" and not is_text(each, LONGEST_WORDS):
             why = f"it is one text that can be shown, of 1 to {LONGEST_WORDS} characters"
-            what = f"{name}={shown(repr(each)[:LONGEST_WORDS])} is invalid"
-            raise InvalidDeclaration(what, why=why, instead=f'{name}="{_LIKE[name]}"')
+            raise InvalidDeclaration(f"{name}={shown(repr(each)[:100])} is invalid", why=why, instead=f'{name}="…"')
 
 
 class Elsewhere(Answering):
