@@ -191,7 +191,7 @@ def test_a_site_that_is_called_otherwise_keeps_what_its_people_spent_and_its_log
     folder = folder_of(tmp_path, "a")
     said(run("show", "--data", str(folder)))
     with cl.Ledger(folder / "ledger.db") as ledger:
-        ledger.settle(ledger.reserve({"a": cl.ZCDP("0.3")}, who="hub", what="7"))
+        ledger.settle(ledger.reserve({"a": cl.ZCDP("0.3")}, who="hub", what="7"), b"")
         AuditLog(folder / "audit-log.jsonl", ledger.derive("audit log", "a")).add("charged", {"about": "7"})
     config = folder / "site.toml"
     config.write_text(config.read_text(encoding="utf-8").replace('name = "a"', 'name = "b"'), encoding="utf-8")

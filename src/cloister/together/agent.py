@@ -90,16 +90,23 @@ class Caller:
         made again; what was answered is sent again as it was."""
         import httpx
 
-        scheme, host = _parts(hub)
-        if scheme != "https" and not (scheme == "http" and host in ("127.0.0.1", "::1", "localhost")):
+        for option, given in (("--hub", hub), ("--proxy", proxy or hub)):
+            try:
+                _ = httpx.URL(given), urlsplit(given).port  # each refuses some that the other takes
+            except (ValueError, httpx.InvalidURL):
+                why, like = "it can't be read as an address", f"{option} http://name.example.org:3128"
+                raise InvalidParameter(f"{option} {given!r} is invalid", why=why, instead=like) from None
+        address, way = urlsplit(hub), urlsplit(proxy or hub)
+        here = address.scheme == "http" and address.hostname in ("127.0.0.1", "::1", "localhost")
+        if not here and (address.scheme != "https" or not address.hostname):
             raise InvalidParameter(f"--hub {hub!r} is invalid", why="the hub is called over TLS", instead="https://…")
-        if proxy and _parts(proxy)[0] not in ("http", "https"):
+        if way.scheme not in ("http", "https") or not way.hostname:
             raise InvalidParameter(
                 "--proxy is invalid", why="no address of an HTTP proxy", instead="http://proxy.example.org:3128"
             )
         stopped, answers, body = stop or threading.Event(), "", b""
         failures, last, url = 0, "", f"{hub.rstrip('/')}/together/{quote(self.name, safe='')}"
-        verify = client_context(authority) if scheme == "https" else False
+        verify = client_context(authority) if address.scheme == "https" else False
         patience = httpx.Timeout(10.0, read=WAIT + 15)
         with httpx.Client(verify=verify, timeout=patience, proxy=proxy or None, trust_env=False) as client:
             while not stopped.is_set():
@@ -342,18 +349,6 @@ class SiteAgent(Caller):
         if own.id != asked:
             raise RoundRefused("A message was refused", why="its round is not that of its plan", instead="the id of the plan")
         return own
-
-
-def _parts(url: str) -> tuple[str, str]:
-    """Scheme and host of an address; of what is none, nothing."""
-    import httpx
-
-    try:
-        found = urlsplit(url)
-        _ = httpx.URL(url), found.port  # each refuses some that the other takes
-    except (ValueError, httpx.InvalidURL):
-        return "", ""
-    return (found.scheme, found.hostname) if found.hostname else ("", "")
 
 
 def no_core_dumps() -> None:

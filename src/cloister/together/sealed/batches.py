@@ -30,7 +30,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -355,7 +355,7 @@ class Sealer:
         self.name = hashlib.sha256(declared.text.encode() + self._to).hexdigest()  # no request has batches of two formats
         self._counts, self._owner = None if counts is None else counts.of(self.name), owner
         self.rows = self.over = 0
-        """Of the batch that `seal` wrote last, for its owner: the rows in it, and those left out over `max_rows`."""
+        """Of the last batch, for its owner alone: the rows in it, and those that `seal` left out over `max_rows`."""
 
     def seal(self, source: Any, path: str | Path) -> Path:
         """Writes a batch of these rows: anything that a private table is made of."""
@@ -366,21 +366,20 @@ class Sealer:
                 why=f"{unit!r} says whose row it is, and a person's rows count over all batches",
                 instead="counts=Journal(folder)",
             )
-        codes, over = self._codes(source)
-        if unit is None or self._counts is None:
-            self.rows, self.over = len(next(iter(codes.values()))), over
-            return self._draft(codes, path)[2].replace(path)
-        with self._counts.locked():
-            before = self._counts.get("rows") or b"{}"
-            kept, used = self._within(codes[unit].tolist(), self._counts)
-            draft = self._draft({name: codes[name][kept] for name in self.format.columns}, path)[2]
-            self._counts.put("rows", used)  # on disk before anybody has the batch, and not before there is one
+        codes, counts = self._codes(source), self._counts
+        if unit is None or counts is None:
+            self._written(codes, path, {})
+            return path
+        with counts.locked():
+            before = counts.get("rows") or b"{}"
+            kept, used = self._within(codes[unit].tolist(), counts)
+            codes = {name: codes[name][kept] for name in self.format.columns}
             try:
-                draft.replace(path)
+                self._written(codes, path, {}, lambda: counts.put("rows", used))
             except OSError:
-                self._counts.put("rows", before)
+                counts.put("rows", before)
                 raise
-        self.rows, self.over = int(kept.sum()), over + int((~kept).sum())
+        self.over += int((~kept).sum())
         return path
 
     def add(
@@ -395,21 +394,19 @@ class Sealer:
         """Writes a batch that follows another and withdraws rows, for someone who keeps the places of rows and counts those of
         each person (`max_rows`): its header, and the place of each row. `beginning` names what a first one is of."""
         rows = len(next(iter(source.values())))
-        codes, _ = self._codes({**source, _NUMBER: [*range(rows)]}, {_NUMBER: Integer(0, max(1, rows - 1))})
+        codes = self._codes({**source, _NUMBER: [*range(rows)]}, {_NUMBER: Integer(0, max(1, rows - 1))})
         order = np.argsort(codes.pop(_NUMBER), kind="stable")
         told = about_others(after, withdrawn, beginning)
-        head, places, draft = self._draft({name: values[order] for name, values in codes.items()}, Path(path), told)
-        draft.replace(path)
+        head, places = self._written({name: values[order] for name, values in codes.items()}, Path(path), told)
         return head, places.tolist()
 
-    def _draft(
-        self, codes: Mapping[str, npt.NDArray[Any]], path: Path, told: Mapping[str, Any] | None = None
-    ) -> tuple[Head, npt.NDArray[np.int64], Path]:
-        """A batch on disk, under another name until it counts."""
-        real = len(next(iter(codes.values())))
+    def _written(
+        self, codes: Mapping[str, npt.NDArray[Any]], path: Path, told: Mapping[str, Any], counted: Callable[[], object] = bool
+    ) -> tuple[Head, npt.NDArray[np.int64]]:
+        self.rows = real = len(next(iter(codes.values())))
         rows = max(1, -(-real // self.format.pad_to)) * self.format.pad_to
         key = default_random().bytes(KEY_BYTES)
-        head = headed(self.format, rows, self._to, key, told or {}, self._owner)
+        head = headed(self.format, rows, self._to, key, told, self._owner)
         draft, order = path.with_name(f"{path.name}.draft"), default_random().permutation(rows)
         with draft.open("wb") as file:
             file.write(head.data)
@@ -417,7 +414,9 @@ class Sealer:
                 file.write(each.astype("<u8").tobytes())
             file.flush()
             os.fsync(file.fileno())
-        return head, np.argsort(order)[:real], draft
+        counted()  # when there is a batch, and before anybody has it
+        draft.replace(path)
+        return head, np.argsort(order)[:real]
 
     def _masked(
         self, codes: Mapping[str, npt.NDArray[Any]], key: bytes, order: npt.NDArray[np.int64], real: int
@@ -431,16 +430,16 @@ class Sealer:
                 masked[kept] += cells.view(np.uint64)
                 yield masked
 
-    def _codes(self, source: Any, more: Mapping[str, Any] | None = None) -> tuple[dict[str, npt.NDArray[Any]], int]:
-        """The rows in codes, with values within bounds, and how many are left out over `max_rows`."""
+    def _codes(self, source: Any, more: Mapping[str, Any] | None = None) -> dict[str, npt.NDArray[Any]]:
+        """The rows in codes, with values within bounds."""
         columns = {**self.format.columns, **(more or {})}
         if self.format.unit is not None:
             columns.setdefault(self.format.unit, Text())
         table = PrivateTable(source, columns, self.format.unit, self.format.max_rows, row_is_person=True)
         prepared = prepare(table, workspace=Workspace.of())
         try:
-            over = prepared.owner_report().rows_over_cap if self.format.unit is not None and more is None else 0
-            return prepared.rows(list(columns)), over
+            self.over = prepared.owner_report().rows_over_cap if self.format.unit and not more else 0
+            return prepared.rows(list(columns))
         finally:
             prepared.close()
 
