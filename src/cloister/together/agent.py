@@ -95,7 +95,7 @@ class Caller:
                 _ = httpx.URL(given), urlsplit(given).port  # each refuses some that the other takes
             except (ValueError, httpx.InvalidURL):
                 why, like = "it can't be read as an address", f"{option} http://name.example.org:3128"
-                raise InvalidParameter(f"{option} {given!r} is invalid", why=why, instead=like) from None
+                raise InvalidParameter(f"{option} is invalid", why=why, instead=like) from None  # a proxy's has a password
         address, way = urlsplit(hub), urlsplit(proxy or hub)
         here = address.scheme == "http" and address.hostname in ("127.0.0.1", "::1", "localhost")
         if not here and (address.scheme != "https" or not address.hostname):
