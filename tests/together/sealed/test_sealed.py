@@ -347,6 +347,7 @@ def test_a_batch_that_was_not_written_uses_up_nobodys_rows(tmp_path: Path) -> No
     for path in (tmp_path / "nowhere" / "first.masked", tmp_path / "taken"):
         with pytest.raises(OSError):
             sealer.seal(rows, path)
+        assert Journal(tmp_path / "owner").of(sealer.name).get("rows") == b"{}"
     for left, over in ((3, 1), (0, 4)):
         sealer.seal(rows, tmp_path / "first.masked")
         assert (sealer.rows, sealer.over) == (left, over)
