@@ -53,7 +53,8 @@ def request(where: Any = None) -> NoisedRequest:
 
 def test_a_folder_is_made_once_and_its_key_stays(tmp_path: Path) -> None:
     first = said(run("init", str(tmp_path / "north"), "--name", "north"))
-    assert said(run("init", str(tmp_path / "north"), "--name", "south")) != first  # the name of the key is that of the command
+    assert said(run("init", str(tmp_path / "north"), "--name", "north")) == first
+    assert "--name 'north'" in str(run("init", str(tmp_path / "north"), "--name", "south").exception)  # no roster has it so
     assert (tmp_path / "north" / "site.key").stat().st_mode & 0o777 == 0o600
     shown = json.loads(first.splitlines()[0])
     (tmp_path / "north" / "people.csv").write_text("age,sex\n39,F\n", encoding="utf-8")
@@ -173,6 +174,31 @@ def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
     assert "charged: about 3" in said(run("show", "--data", str(folder)))
 
 
+def test_two_processes_write_one_log(tmp_path: Path) -> None:
+    """Each reads on where the other wrote; of a line that is gone both remember that it was there."""
+    logs = [AuditLog(tmp_path / "log", bytes(32)) for _ in range(2)]
+    for place in (0, 1, 1, 0, 1):
+        logs[place].add("charged", {"about": str(place)})
+    assert logs[0].broken() is None
+    assert [each["about"] for each in logs[1].entries()] == [*"01101"]
+    lines = logs[0].path.read_bytes().splitlines(keepends=True)
+    logs[0].path.write_bytes(b"".join(lines[:-1]) + b"{")
+    logs[1].add("charged", {"about": "2"})
+    assert logs[1].broken() == 5
+
+
+def test_a_site_that_is_called_otherwise_keeps_what_its_people_spent_and_its_log(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a")
+    said(run("show", "--data", str(folder)))
+    with cl.Ledger(folder / "ledger.db") as ledger:
+        ledger.settle(ledger.reserve({"a": cl.ZCDP("0.3")}, who="hub", what="7"), b"")
+        AuditLog(folder / "audit-log.jsonl", ledger.derive("audit log", "a")).add("charged", {"about": "7"})
+    config = folder / "site.toml"
+    config.write_text(config.read_text(encoding="utf-8").replace('name = "a"', 'name = "b"'), encoding="utf-8")
+    told = json.loads(said(run("show", "--data", str(folder), "--json")))
+    assert (told["name"], told["population"], told["spent"], told["broken"]) == ("b", "a", "ρ = 0.3", None)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -182,6 +208,9 @@ def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
         (('otherwise = "always"', "rules = 1"), "rules of another form"),
         (('otherwise = "always"', 'rules = [{table = ["people"], answer = "always"}]'), "none of its private ones"),
         (('otherwise = "always"', 'other = "always"'), "rules of another form"),
+        (('otherwise = "always"', 'rules = [{who = ["ada", "bob"], answer = "never"}]'), 'who="…"'),
+        (('otherwise = "always"', 'rules = [{who = 7, answer = "never"}]'), "one text that can be shown"),
+        (('otherwise = "always"', f'rules = [{{purpose = "{"x" * 201}", answer = "never"}}]'), "of 1 to 200 characters"),
         (("[policy]", "time_limt = 3\n[policy]"), "'time_limt' is not one of the words of [site]"),
         (("people = { rho", "folk = { rho"), "has no budget"),
         (("source =", "public = true\nsource ="), "a private table"),
@@ -290,11 +319,11 @@ def test_an_owner_asks_for_a_new_reading_once(tmp_path: Path, monkeypatch: pytes
     def called(self: SiteAgent, hub: str, *, proxy: str, **_: Any) -> None:
         ways.append(proxy)
         stale.append(self._stale())
-        said(run("reread", "--data", str(folder)))
+        assert "the running site reads" in said(run("reread", "--data", str(folder)))
         stale.extend([self._stale(), self._stale()])
 
     monkeypatch.setattr(SiteAgent, "run", called)
-    said(run("reread", "--data", str(folder)))
+    assert "no site runs here" in said(run("reread", "--data", str(folder)))
     said(run("--data", str(folder)))
     said(run("--data", str(folder), "--proxy", "http://two.example.org:3128"))
     assert ways == ["http://one.example.org:3128", "http://two.example.org:3128"]
@@ -341,7 +370,7 @@ def test_a_site_of_a_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [each["event"] for each in told["log"]] == ["joined"]
 
 
-@pytest.mark.parametrize("name", ["", "north\nsouth", "n" * 1000])
+@pytest.mark.parametrize("name", ["", " ", "..", "north\nsouth", "n" * 1000])
 def test_a_site_has_a_name_that_a_roster_takes(tmp_path: Path, name: str) -> None:
     refused = run("init", str(tmp_path / "site"), "--name", name)
     assert refused.exit_code == 1

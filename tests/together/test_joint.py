@@ -452,6 +452,13 @@ def test_overlap_is_said(overlap: Any) -> None:
         joint_of(sites_of(), overlap=overlap)
 
 
+@pytest.mark.parametrize("words", [{"purpose": "  "}, {"who": "\u200d"}, {"who": ["ada"]}, {"purpose": "x" * 201}])
+def test_words_that_no_plan_can_have_are_refused_with_the_table(words: Any) -> None:
+    """Not with each question, after its charge."""
+    with pytest.raises(cl.InvalidDeclaration, match=f'one text that can be shown.*\n.*{next(iter(words))}="'):
+        joint_of(sites_of(), **words)
+
+
 def test_overlap_has_no_default() -> None:
     with pytest.raises(TypeError, match="overlap"):
         JointTable(sites_of(), COLUMNS)  # type: ignore[call-arg]

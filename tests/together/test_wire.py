@@ -488,8 +488,20 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
         agents = [SiteAgent(site_of(name)) for name in "abc"]
         with running(agents, hub, authority=found), asked(coordinator) as session:
             assert len(session.sql(COUNT, spend=50).to_pydict()["n"]) == 2
-    with pytest.raises(cl.InvalidParameter, match="the hub is called over TLS"):
-        SiteAgent(site_of("a")).run("http://hub.example.org")
+    for none in (
+        "http://hub.example.org",
+        "https://",
+        "https://hub.example.org:80a",
+        "https://hub:99999",
+        "https://[::1",
+        "https://a\n",
+    ):
+        with pytest.raises(cl.InvalidParameter, match=r"--hub .*is invalid: (the hub is called over TLS|it can't be read)"):
+            SiteAgent(site_of("a")).run(none)
+    (tmp_path / "text").write_text("no certificate", encoding="utf-8")
+    for name in ("text", "missing"):
+        with pytest.raises(cl.InvalidParameter, match=f"{name!r} is not there, or holds no certificate"):
+            SiteAgent(site_of("a")).run("https://hub.example.org", authority=tmp_path / name)
 
 
 class Tunnel(socketserver.ThreadingTCPServer):
@@ -562,8 +574,9 @@ def test_sites_call_through_a_proxy_and_by_no_other_way(tmp_path: Path, monkeypa
                 while not told:
                     pass
             assert "The hub was not reached: 403 Forbidden" in told[0]
-    with pytest.raises(cl.InvalidParameter, match="--proxy is invalid"):
-        SiteAgent(site_of("a")).run("https://hub.example.org", proxy="proxy:3128")
+    for none in ("proxy:3128", "http://[x", "http://", "http://proxy:x"):
+        with pytest.raises(cl.InvalidParameter, match="--proxy is invalid"):
+            SiteAgent(site_of("a")).run("https://hub.example.org", proxy=none)
 
 
 def test_rows_are_read_anew_when_the_owner_says_so(tmp_path: Path) -> None:

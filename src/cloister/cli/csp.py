@@ -70,7 +70,10 @@ def init(folder: Path, name: str) -> None:
     cloister csp init keys --name keys
     """
     from cloister.crypto import make_key_file, new_key
+    from cloister.together.roster import is_name
 
+    if not is_name(name):
+        raise InvalidParameter(f"--name {shown(name)!r} is invalid", why="it can't be shown in a line", instead="--name keys")
     own_files()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "csp.toml").exists():
@@ -110,9 +113,11 @@ def seal(
     if not dry_run:
         own_files()
         key = _owner(owner or declarations.with_name("owner.key"))
-        Sealer(declared, _digits(public), counts=None if counts is None else Journal(counts), owner=key).seal(source, out)
-        told |= {"bytes": out.stat().st_size, "owner": key.public.hex()}
-        signed = f"\nsigned by the owner {told['owner']}: for [owners] of csp.toml"
+        sealer = Sealer(declared, _digits(public), counts=None if counts is None else Journal(counts), owner=key)
+        told |= {"bytes": sealer.seal(source, out).stat().st_size, "owner": key.public.hex()}
+        told |= {"rows": sealer.rows, "over max_rows": sealer.over}  # the owner's own numbers
+        signed = f"\n{sealer.rows:,} rows count; {sealer.over:,} are left out, over the most that one person may have"
+        signed += f"\nsigned by the owner {told['owner']}: for [owners] of csp.toml"
     words = f"{declared}\n{declared.bytes_a_row:,} bytes a row, {told['bytes']:,} in all{signed}"
     click.echo(json.dumps(told) if as_json else words)
 
@@ -208,7 +213,7 @@ def _opened(data: Path) -> Iterator[_Here]:
     from cloister.cli.declared import budget_of
     from cloister.ledger import Ledger
     from cloister.together import Journal, KeyHolder
-    from cloister.together.owner import AuditLog
+    from cloister.together.owner import AuditLog, first_name
 
     own_files()
     settings = _settings(data)
@@ -220,7 +225,7 @@ def _opened(data: Path) -> Iterator[_Here]:
             f"The key holder in {data.name} has no key", why="csp.key is missing or invalid", instead="cloister csp init"
         ) from None
     with Ledger(data / "ledger.db") as ledger:
-        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", settings["name"]))
+        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", first_name(ledger, settings["name"])))
         holder = KeyHolder(
             settings["name"],
             budgets=budgets,

@@ -108,6 +108,8 @@ def init(folder: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "site.toml").exists():
         (folder / "site.toml").write_text(_TEMPLATE.format(name=json.dumps(name, ensure_ascii=False)), encoding="utf-8")
+    if (held := _settings(folder).name) != name:
+        raise InvalidParameter(f"--name {name!r} is invalid", why="site.toml says another", instead=f"--name {held!r}")
     make_key_file(folder / "site.key", new_key().hex())
     show_key(name, _key(folder).public)
     click.echo(f"now fill in {folder / 'site.toml'}, and give the hub the public key")
@@ -189,7 +191,10 @@ def reread(data: Path) -> None:
     """
     _settings(data)
     (data / _STALE).touch()
-    click.echo("the running site reads its rows again within half a minute; `cloister site show` says when it did")
+    said = "the running site reads its rows again when the hub waits for nothing; `cloister site show` says when it did"
+    with contextlib.suppress(InvalidParameter), alone(data / "site.lock", "site"):
+        said = "no site runs here: it reads its rows when it starts"
+    click.echo(said)
 
 
 @site.command()
@@ -407,7 +412,7 @@ def _opened(data: Path) -> Iterator[_Here]:
     from cloister.ledger import Ledger
     from cloister.tables import PrivateTable, PublicTable
     from cloister.together import Journal, Site
-    from cloister.together.owner import AuditLog
+    from cloister.together.owner import AuditLog, first_name
 
     own_files()
     settings = _settings(data)
@@ -418,7 +423,8 @@ def _opened(data: Path) -> Iterator[_Here]:
         raise _invalid("a site has a private table", "[tables.people], without public = true")
     with Ledger(data / "ledger.db") as ledger:
         key, journal, sites = _key(data), Journal(data / "rounds"), dict[str, Site]()
-        people = {name: table.population or settings.name for name, table in private.items()}
+        first = first_name(ledger, settings.name)
+        people = {name: table.population or first for name, table in private.items()}
         new = {
             population: [budgets[name] for name in private if people[name] == population and name in budgets]
             for population in people.values()
@@ -433,7 +439,7 @@ def _opened(data: Path) -> Iterator[_Here]:
                 )
             sites[name] = Site(
                 settings.name,
-                table,
+                PrivateTable.declared(table.source, table.columns, like=table, population=people[name]),
                 public_tables=public,
                 budget=None if known else given[0],
                 ledger=ledger,
@@ -443,7 +449,7 @@ def _opened(data: Path) -> Iterator[_Here]:
                 time_limit=settings.time_limit,
                 label=name if len(private) > 1 else "",
             )
-        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", settings.name))
+        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", first))
         yield _Here(sites=sites, log=log, settings=settings)
 
 

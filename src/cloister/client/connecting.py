@@ -110,12 +110,7 @@ def _context(verify: str | Path | bool, certificate: str | Path | tuple[str | Pa
             why="anyone in between would get the token",
             instead='verify="authority.pem", the authority that signed the hub\'s certificate',
         )
-    try:
-        context = client_context(None if verify is True else verify)
-    except (OSError, ssl.SSLError):
-        raise InvalidParameter(
-            "The authority is invalid", why="its file cannot be read as PEM", instead='verify="authority.pem"'
-        ) from None
+    context = client_context(None if verify is True else verify)
     if certificate is not None:
         files = certificate if isinstance(certificate, tuple) else (certificate, None)
         try:

@@ -1,13 +1,15 @@
 """TLS for both ends: no version before 1.2, and a certificate is checked wherever one is asked for.
 
-A context opens no connection; that is for whoever holds a socket. What a file holds that is no certificate, or no key, fails as
-`ssl.SSLError` or `OSError`: only the caller knows by which name its user gave the file.
+A context opens no connection; that is for whoever holds a socket. What a file of a server holds that is no certificate, or no
+key, fails as `ssl.SSLError` or `OSError`: only the caller knows by which name its user gave the file.
 """
 
 from __future__ import annotations
 
 import ssl
 from pathlib import Path
+
+from cloister.errors import InvalidParameter
 
 
 def client_context(authority: str | Path | None = None) -> ssl.SSLContext:
@@ -17,7 +19,11 @@ def client_context(authority: str | Path | None = None) -> ssl.SSLContext:
     >>> client_context().verify_mode.name, client_context().check_hostname
     ('CERT_REQUIRED', True)
     """
-    context = ssl.create_default_context(cafile=None if authority is None else str(authority))
+    try:
+        context = ssl.create_default_context(cafile=None if authority is None else str(authority))
+    except OSError:
+        why = f"{Path(authority or '').name!r} is not there, or holds no certificate in PEM"
+        raise InvalidParameter("The authority is invalid", why=why, instead="the PEM file of who signed the server's") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 

@@ -90,10 +90,17 @@ class Caller:
         made again; what was answered is sent again as it was."""
         import httpx
 
-        address = urlsplit(hub)
-        if address.scheme != "https" and not (address.scheme == "http" and address.hostname in ("127.0.0.1", "::1", "localhost")):
+        for option, given in (("--hub", hub), ("--proxy", proxy or hub)):
+            try:
+                _ = httpx.URL(given), urlsplit(given).port  # each refuses some that the other takes
+            except (ValueError, httpx.InvalidURL):
+                why, like = "it can't be read as an address", f"{option} http://name.example.org:3128"
+                raise InvalidParameter(f"{option} is invalid", why=why, instead=like) from None  # a proxy's has a password
+        address, way = urlsplit(hub), urlsplit(proxy or hub)
+        here = address.scheme == "http" and address.hostname in ("127.0.0.1", "::1", "localhost")
+        if not here and (address.scheme != "https" or not address.hostname):
             raise InvalidParameter(f"--hub {hub!r} is invalid", why="the hub is called over TLS", instead="https://…")
-        if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+        if way.scheme not in ("http", "https") or not way.hostname:
             raise InvalidParameter(
                 "--proxy is invalid", why="no address of an HTTP proxy", instead="http://proxy.example.org:3128"
             )

@@ -31,7 +31,7 @@ from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
 from cloister.together.coordinator import Coordinator, RemoteParts, RemoteSite
 from cloister.together.messages import RoundRefused
-from cloister.together.plan import Elsewhere, Plan, round_about, shapes_of, shares_of
+from cloister.together.plan import Elsewhere, Plan, check_words, round_about, shapes_of, shares_of
 from cloister.together.roster import Roster
 from cloister.together.rounds import HubRound, Round, run_round
 from cloister.together.site import Site, SitePart, signed_by
@@ -139,6 +139,7 @@ class JointSource(Source):
         who: str = "",
         random: Random | None = None,
     ) -> None:
+        check_words(purpose=purpose, who=who)
         self.purpose, self.who = purpose, who
         self.sites = {site.name: site for site in sites}
         self.overlap = _overlap_of(overlap, len(self.sites))

@@ -15,6 +15,7 @@ put in or left out shows. That lines are missing at the end does not; charges ar
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -27,16 +28,17 @@ from typing import Any
 
 from cloister.crypto import canonical_json
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.ledger import Ledger
 from cloister.ledger.chain import BEGINNING, chained
 from cloister.privacy import ZCDP, Guarantee
 from cloister.together.journal import Journal
+from cloister.together.plan import check_words
 from cloister.together.site import Asked
 from cloister.together.wording import words_of
 
 ANSWERS = ("always", "ask me", "never")
 _MOST_PLANS = 1000
 """Plans that wait for their owner."""
-_BLOCK = 1 << 16
 _LONGEST = 100_000
 """Characters of a plan in words: an owner is not asked about one that can't be shown whole."""
 _SHORT = 12
@@ -60,6 +62,7 @@ class Rule:
             raise InvalidDeclaration(
                 f"The answer {self.answer!r} of a rule is invalid", why=f"it is one of {', '.join(ANSWERS)}", instead='"ask me"'
             )
+        check_words(purpose=self.purpose, who=self.who)
 
     def fits(self, purpose: str, who: str) -> bool:
         """Whether it is about this purpose and person."""
@@ -192,8 +195,13 @@ def _entry(line: bytes) -> dict[str, Any] | None:
         return None
 
 
+def first_name(ledger: Ledger, name: str) -> str:
+    """What a party was called when it opened its ledger: its log and its people keep that name."""
+    return next((str(line.payload["who"]) for line in ledger.lines() if line.kind == "opened"), name)
+
+
 class AuditLog:
-    """Lines of JSON in a file, each with a seal of itself and of the one before it.
+    """Lines of JSON in a file, each with a seal of itself and of the one before it; several processes may add some.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -206,9 +214,15 @@ class AuditLog:
     def __init__(self, path: Path, key: bytes) -> None:
         self.path, self._key = path, key
         self._last: Mapping[str, str] = {}
-        self._count, self._seal = 0, BEGINNING
-        for entry in self._lines():
-            self._count, self._seal = self._count + 1, self._seal if entry is None else bytes.fromhex(entry["seal"])
+        self._count, self._seal, self._read = 0, BEGINNING, 0
+        self._read_on()
+
+    def _read_on(self) -> None:
+        """What was added since; of lines that are gone it is remembered that they were there."""
+        for line in self._lines(self._read):
+            entry = _entry(line)
+            self._count, self._read = self._count + 1, self._read + len(line)
+            self._seal = self._seal if entry is None else bytes.fromhex(entry["seal"])
 
     def add(self, event: str, details: Mapping[str, str]) -> None:
         """One more line, on disk when this returns, or OSError and none. The same refusal again and again is one line."""
@@ -216,10 +230,13 @@ class AuditLog:
             return
         self._last = dict(details) if event == "refused" else {}
         payload = canonical_json({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, **details})
-        seal = chained(self._key, self._count + 1, self._seal, payload)
-        line = f"{canonical_json({**json.loads(payload), 'seal': seal.hex()})}\n".encode()
         with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0) as file:
-            end = self._end()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self._read_on()
+            seal = chained(self._key, self._count + 1, self._seal, payload)
+            line = f"{canonical_json({**json.loads(payload), 'seal': seal.hex()})}\n".encode()
+            gone = self.path.stat().st_size < self._read
+            end = sum(map(len, self._lines())) if gone else self._read  # where the last whole line does
             try:
                 file.truncate(end)
                 if file.write(line) != len(line):
@@ -228,35 +245,23 @@ class AuditLog:
             except OSError:
                 file.truncate(end)
                 raise
-        self._count, self._seal = self._count + 1, seal
+            self._count, self._seal, self._read = self._count + 1, seal, end + len(line)
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """All lines that are entries."""
-        yield from (entry for entry in self._lines() if entry is not None)
+        yield from (entry for entry in map(_entry, self._lines()) if entry is not None)
 
-    def _lines(self) -> Iterator[dict[str, Any] | None]:
-        """What each line says; None for one that is no entry. The last may be cut off, where a process was stopped while it
-        wrote: it told nobody anything."""
+    def _lines(self, start: int = 0) -> Iterator[bytes]:
+        """Each line from there on. The last may be cut off, where a process was stopped as it wrote: it told nobody anything."""
         if self.path.exists():
             with self.path.open("rb") as file:
-                yield from (_entry(line) for line in file if line.endswith(b"\n"))
-
-    def _end(self) -> int:
-        """Where the last whole line ends."""
-        size = at = self.path.stat().st_size
-        with self.path.open("rb") as file:
-            while at:
-                at = max(0, at - _BLOCK)
-                file.seek(at)
-                found = file.read(min(_BLOCK, size - at)).rfind(b"\n")
-                if found >= 0:
-                    return at + found + 1
-        return 0
+                file.seek(start)
+                yield from (line for line in file if line.endswith(b"\n"))
 
     def broken(self) -> int | None:
         """The number of the first line that is not as it was written."""
         parent = BEGINNING
-        for number, entry in enumerate(self._lines(), 1):
+        for number, entry in enumerate(map(_entry, self._lines()), 1):
             if entry is None:
                 return number
             seal = entry.pop("seal")

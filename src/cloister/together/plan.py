@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from cloister.crypto import canonical_json
-from cloister.errors import EngineError, UnsupportedQuery
+from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise.laws import LAWS
 from cloister.noise.shares import NoiseShares
 from cloister.printable import is_text, shown
@@ -71,6 +71,14 @@ def declaration_of(table: PrivateTable) -> str:
     """What a hub and its sites compare of a table."""
     columns = {name: domain.describe() for name, domain in table.columns.items()}
     return canonical_json({"columns": columns, "unit": table.unit, "max_rows": table.max_rows})
+
+
+def check_words(**words: object) -> None:
+    """Refuses words that no plan can have, and no rule can fit: a list, blanks, what is too long or can't be shown."""
+    for name, each in words.items():
+        if each != "" and not is_text(each, LONGEST_WORDS):
+            why = f"it is one text that can be shown, of 1 to {LONGEST_WORDS} characters"
+            raise InvalidDeclaration(f"{name}={shown(repr(each)[:100])} is invalid", why=why, instead=f'{name}="…"')
 
 
 class Elsewhere(Answering):

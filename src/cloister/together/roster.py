@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.crypto import canonical_json, fingerprint, is_signed
 from cloister.errors import InvalidDeclaration
 from cloister.noise.shares import NoiseShares, Whole
-from cloister.printable import is_printable
+from cloister.printable import is_text
 
 if TYPE_CHECKING:
     from cloister.crypto import SigningKey
@@ -264,10 +264,10 @@ class SignedRoster:
 def is_name(name: object) -> bool:
     """Whether a site may be called so.
 
-    >>> is_name("north"), is_name("")
-    (True, False)
+    >>> is_name("north"), is_name(" "), is_name("..")
+    (True, False, False)
     """
-    return isinstance(name, str) and 0 < len(name) <= _LONGEST and is_printable(name)
+    return is_text(name, _LONGEST) and str(name).strip(".") != ""  # dots alone are a step up in an address
 
 
 def _invalid(what: str, why: str, instead: str) -> InvalidDeclaration:

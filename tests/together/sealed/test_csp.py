@@ -135,6 +135,9 @@ def test_over_the_wire_refusals_have_the_key_holders_words(tmp_path: Path) -> No
 def test_what_a_folder_or_a_declaration_lacks_is_said(tmp_path: Path) -> None:
     folder, public = folder_of(tmp_path)
     assert "cloister csp init" in run("show", "--data", tmp_path / "nowhere")
+    for name in ("", "keys\nmore"):
+        assert "--name keys" in run("init", tmp_path / "unnamed", "--name", name)
+        assert not (tmp_path / "unnamed").exists()
     assert json.loads(run("init", folder, "--name", "other").splitlines()[0])["keys"] == public  # a key is made once
     held = (folder / "csp.toml").read_text(encoding="utf-8")
     for old, new, why in (
@@ -165,11 +168,15 @@ def test_units_are_counted_in_the_owners_folder(tmp_path: Path) -> None:
     words = ["seal", tmp_path / "people.toml", "--to", public, "--out", tmp_path / "b.masked"]
     assert "counts=" in run(*words)
     assert "0 in all" in run(*words, "--dry-run")
-    assert "by sex: 3 cells of 3 numbers, 72 bytes a row" in run(*words, "--counts", tmp_path / "counts")
+    told = run(*words, "--counts", tmp_path / "counts")
+    assert "by sex: 3 cells of 3 numbers, 72 bytes a row" in told
+    assert "1 rows count; 0 are left out" in told
     [folder] = (tmp_path / "counts").iterdir()
     kept = (folder / "rows").read_text(encoding="utf-8")
     assert list(json.loads(kept).values()) == [1]
     assert "ada" not in kept
+    again = json.loads(run(*words, "--counts", tmp_path / "counts", "--json"))
+    assert (again["rows"], again["over max_rows"]) == (0, 1)  # the owner hears that nobody is in the second batch
 
 
 def test_a_key_holder_whose_key_was_copied_writes_differences(tmp_path: Path) -> None:

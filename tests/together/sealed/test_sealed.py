@@ -336,6 +336,23 @@ def test_people_with_several_rows_are_counted_over_all_batches(tmp_path: Path) -
             session.sql("SELECT COUNT(DISTINCT who) AS n FROM people", spend=1)
 
 
+def test_a_batch_that_was_not_written_uses_up_nobodys_rows(tmp_path: Path) -> None:
+    """Neither where its draft can't be written nor where it can't take its place: the same again has every row."""
+    form = MaskedFormat(
+        columns={"cost": cl.Integer(0, 9)}, marginals=[Marginal(sums=["cost"])], population="p", unit="who", max_rows=1
+    )
+    sealer = Sealer(form, holder_of().public, counts=Journal(tmp_path / "owner"))
+    rows = {"who": ["a", "a", "b", "c"], "cost": [1] * 4}
+    (tmp_path / "taken").mkdir()
+    for path in (tmp_path / "nowhere" / "first.masked", tmp_path / "taken"):
+        with pytest.raises(OSError):
+            sealer.seal(rows, path)
+        assert Journal(tmp_path / "owner").of(sealer.name).get("rows") == b"{}"
+    for left, over in ((3, 1), (0, 4)):
+        sealer.seal(rows, tmp_path / "first.masked")
+        assert (sealer.rows, sealer.over) == (left, over)
+
+
 def test_rows_stand_in_random_places_among_the_padding(tmp_path: Path) -> None:
     """Else the rows after a person who is added move on by a place, and half of the places tell of her by all of them. 64 rows in
     2,000 places are in the first 64 of them, or in their order, once in 10¹⁰⁰."""
@@ -378,6 +395,8 @@ def test_what_is_not_whole_or_not_declared_is_invalid(tmp_path: Path) -> None:
         cl.SealedTable(tmp_path, holder)
     with pytest.raises(cl.InvalidDeclaration, match="none was given"):
         cl.SealedTable(tmp_path / "nowhere", holder)
+    with pytest.raises(cl.InvalidDeclaration, match="one text that can be shown"):
+        cl.SealedTable([batch.path], holder, who=" ")
     sums = {"columns": {"pay": cl.Integer(0, 2**40)}, "population": "p"}
     for marginal, why in (
         ({"by": ["age"]}, "no column"),

@@ -30,7 +30,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -354,21 +354,33 @@ class Sealer:
         self.format, self._to = declared, key_holder[KEY_BYTES:]
         self.name = hashlib.sha256(declared.text.encode() + self._to).hexdigest()  # no request has batches of two formats
         self._counts, self._owner = None if counts is None else counts.of(self.name), owner
+        self.rows = self.over = 0
+        """Of the last batch, for its owner alone: the rows in it, and those that `seal` left out over `max_rows`."""
 
     def seal(self, source: Any, path: str | Path) -> Path:
         """Writes a batch of these rows: anything that a private table is made of."""
-        if self.format.unit is not None and self._counts is None:
+        path, unit = Path(path), self.format.unit
+        if unit is not None and self._counts is None:
             raise InvalidDeclaration(
                 "counts= is missing",
-                why=f"{self.format.unit!r} says whose row it is, and a person's rows count over all batches",
+                why=f"{unit!r} says whose row it is, and a person's rows count over all batches",
                 instead="counts=Journal(folder)",
             )
-        codes = self._codes(source)
-        if self.format.unit is not None:
-            kept = self._within(codes[self.format.unit].tolist())
+        codes, counts = self._codes(source), self._counts
+        if unit is None or counts is None:
+            self._written(codes, path, {})
+            return path
+        with counts.locked():
+            before = counts.get("rows") or b"{}"
+            kept, used = self._within(codes[unit].tolist(), counts)
             codes = {name: codes[name][kept] for name in self.format.columns}
-        self._written(codes, Path(path))
-        return Path(path)
+            try:
+                self._written(codes, path, {}, lambda: counts.put("rows", used))
+            except OSError:
+                counts.put("rows", before)
+                raise
+        self.over += int((~kept).sum())
+        return path
 
     def add(
         self,
@@ -389,12 +401,12 @@ class Sealer:
         return head, places.tolist()
 
     def _written(
-        self, codes: Mapping[str, npt.NDArray[Any]], path: Path, told: Mapping[str, Any] | None = None
+        self, codes: Mapping[str, npt.NDArray[Any]], path: Path, told: Mapping[str, Any], counted: Callable[[], object] = bool
     ) -> tuple[Head, npt.NDArray[np.int64]]:
-        real = len(next(iter(codes.values())))
+        self.rows = real = len(next(iter(codes.values())))
         rows = max(1, -(-real // self.format.pad_to)) * self.format.pad_to
         key = default_random().bytes(KEY_BYTES)
-        head = headed(self.format, rows, self._to, key, told or {}, self._owner)
+        head = headed(self.format, rows, self._to, key, told, self._owner)
         draft, order = path.with_name(f"{path.name}.draft"), default_random().permutation(rows)
         with draft.open("wb") as file:
             file.write(head.data)
@@ -402,6 +414,7 @@ class Sealer:
                 file.write(each.astype("<u8").tobytes())
             file.flush()
             os.fsync(file.fileno())
+        counted()  # when there is a batch, and before anybody has it
         draft.replace(path)
         return head, np.argsort(order)[:real]
 
@@ -425,26 +438,22 @@ class Sealer:
         table = PrivateTable(source, columns, self.format.unit, self.format.max_rows, row_is_person=True)
         prepared = prepare(table, workspace=Workspace.of())
         try:
+            self.over = prepared.owner_report().rows_over_cap if self.format.unit and not more else 0
             return prepared.rows(list(columns))
         finally:
             prepared.close()
 
-    def _within(self, units: Sequence[Any]) -> npt.NDArray[np.bool_]:
-        """Which rows still count; what they take is on disk before the batch is."""
-        assert self._counts is not None
-        assert self.format.max_rows is not None
-        journal = self._counts
-        with journal.locked():
-            key = journal.get("key") or default_random().bytes(KEY_BYTES)
-            journal.put("key", key)
-            used: dict[str, int] = json.loads(journal.get("rows") or b"{}")
-            kept = np.zeros(len(units), dtype=np.bool_)
-            for place, unit in enumerate(units):
-                name = hmac.digest(key, str(unit).encode(), "sha256").hex()
-                if used.get(name, 0) < self.format.max_rows:
-                    used[name], kept[place] = used.get(name, 0) + 1, True
-            journal.put("rows", canonical_json(used).encode())
-        return kept
+    def _within(self, units: Sequence[Any], counts: Journal) -> tuple[npt.NDArray[np.bool_], bytes]:
+        """Which rows still count, and what is used with them."""
+        key = counts.get("key") or default_random().bytes(KEY_BYTES)
+        counts.put("key", key)
+        used: dict[str, int] = json.loads(counts.get("rows") or b"{}")
+        kept, most = np.zeros(len(units), dtype=np.bool_), self.format.max_rows or 0
+        for place, unit in enumerate(units):
+            name = hmac.digest(key, str(unit).encode(), "sha256").hex()
+            if used.get(name, 0) < most:
+                used[name], kept[place] = used.get(name, 0) + 1, True
+        return kept, canonical_json(used).encode()
 
 
 def _damaged(why: str) -> EngineError:

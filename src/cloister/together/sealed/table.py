@@ -21,7 +21,7 @@ from cloister.tables import Abilities, Answering, Prepared, PrivateTable, Public
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
-from cloister.together.plan import Elsewhere, Plan, shapes_of
+from cloister.together.plan import Elsewhere, Plan, check_words, shapes_of
 from cloister.together.sealed.batches import Batch, Ranges, in_order, withdrawn_by, without
 from cloister.together.sealed.format import MaskedFormat
 from cloister.together.sealed.holder import SealedPlan, noise_of, shares_of_two
@@ -85,6 +85,7 @@ class SealedSource(Source):
     ) -> None:
         paths = sorted(Path(batches).glob("*.masked")) if isinstance(batches, str | Path) else [Path(each) for each in batches]
         self.batches = [Batch(path) for path in paths]
+        check_words(purpose=purpose, who=who)
         self.key_holder, self.purpose, self.who = key_holder, purpose, who
         if not self.batches or len({batch.head.format.text for batch in self.batches}) != 1:
             why = "their formats are different" if self.batches else "none was given"
