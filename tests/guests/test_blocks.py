@@ -434,7 +434,7 @@ def test_lines_are_those_of_python(sign: str) -> None:
 
 def test_tests_may_begin_as_files_do() -> None:
     guest = cl.Guest(code="def f(rows):\n    return [1]\n", entry="f", inputs=["age"], output=cl.Vector([(0, 1)]))
-    tests = "def test_one(x: X = 1) -> Y:\n    assert f({}) == [1]\n"
+    tests = "def test_one() -> Y:\n    assert f({}) == [1]\n"
     tried = run_tests(guest, f'"""Of f."""\nfrom __future__ import annotations\n\n{tests}')
     assert (tried.passed, tried.failed) == (1, ())
 

@@ -108,17 +108,18 @@ def _is_guest(decorator: ast.expr) -> bool:
 def _literal(name: str, value: ast.expr) -> Any:
     """A literal, or an output that is made of literals."""
     try:
-        if isinstance(value, ast.Call) and name == "output":
-            called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-            given = {each.arg or "": ast.literal_eval(each.value) for each in value.keywords}
-            return output_of(called, [ast.literal_eval(each) for each in value.args], given)
-        return ast.literal_eval(value)
+        if not isinstance(value, ast.Call) or name != "output":
+            return ast.literal_eval(value)
+        called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        given = {each.arg or "": ast.literal_eval(each.value) for each in value.keywords}
+        arguments = [ast.literal_eval(each) for each in value.args]
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise InvalidParameter(
             f"{name}= of the decorator is invalid",
             why="a file is read and not run, so what is declared in it is written out",
             instead=f"{name}= with numbers, texts and lists, or the option --{name}",
         ) from None
+    return output_of(called, arguments, given)
 
 
 def check_code(code: Any, entry: str, language: str = "python") -> None:

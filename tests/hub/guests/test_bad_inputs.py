@@ -42,8 +42,6 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ({"packages": ["numpy"], "environment": "nowhere"}, "no environment of that name"),
         ({"packages": ["not a module"]}, "names of modules"),
         ({"way": ["blocks"]}, "way is blocks, ask or declared"),
-        ({"names": [["age"]]}, "one name for each number"),
-        ({"tests": 5}, "is not text"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
