@@ -179,7 +179,7 @@ def test_a_file_with_semicolons_is_read(long: Path, tmp_path: Path) -> None:
 
 
 def test_rows_are_counted_from_one_in_every_message(tmp_path: Path) -> None:
-    for number, text in enumerate(("basket,item\n1,a\n,b\n", "basket,item\n1,a\n2\n", "a,b\n1,0\n1,7\n")):
+    for number, text in enumerate(("basket,item\n1,a\n,b\n", "basket,item\n1,a\n2\n")):
         path = tmp_path / f"{number}.csv"
         path.write_text(text)
         assert "row 2 " in str(refused("items", path, "--min-support", "0.1"))
