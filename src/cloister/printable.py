@@ -146,3 +146,22 @@ def json_of(value: Any, **how: Any) -> str:
     """
     written = json.dumps(value, ensure_ascii=False, **how)
     return _ON_LINES.sub(lambda found: json.dumps(found[0])[1:-1], written)
+
+
+def places_of(value: float, digits: int) -> int:
+    """How many digits behind the point tell so many of a number; below 0 those before it.
+
+    >>> places_of(0.0123, 2), places_of(1234, 2)
+    (3, -2)
+    """
+    return digits - 1 - math.floor(math.log10(value)) if 0 < value < math.inf else 0
+
+
+def rounded_up(value: float, places: int) -> float:
+    """A margin with so many digits behind the point: no interval is told narrower than it is, but for what floats lose.
+
+    >>> rounded_up(11.39, 0), rounded_up(0.1 + 0.2, 1), rounded_up(961, -1)
+    (12.0, 0.3, 970.0)
+    """
+    steps = value * 10.0**places
+    return math.ceil(steps * (1 - 1e-12)) / 10.0**places if math.isfinite(steps) else value

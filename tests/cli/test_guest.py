@@ -73,3 +73,21 @@ def test_a_file_is_in_utf_8_with_or_without_its_mark(tmp_path: Path) -> None:
     ):
         assert isinstance(found.exception, InvalidParameter)
         assert str(found.exception) == f"The file {name!r} is invalid: it is not in UTF-8.\n  Instead: the file, saved as UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("declared", "says"),
+    [
+        ("output=cl.Vector([(0, 1)]), block=5", "block= of the decorator is invalid"),
+        ("output=(0, 1)", "output= is invalid"),
+        ("output=[(0, 1)]", "output= is invalid"),
+        ("output=cl.Vector([(0, 1)]), blocks=int(5)", "blocks= of the decorator is invalid"),
+        ("output=cl.Vector([(0, 1)]), author=5", "author= is invalid"),
+        ("output=cl.Vector([(0, 1)]), language='r'", "entry='f' is invalid"),
+    ],
+)
+def test_slips_of_a_decorator_are_told_in_words(tmp_path: Path, declared: str, says: str) -> None:
+    code = f"import cloister as cl\n@cl.guest(inputs=['age'], {declared})\ndef f(rows):\n    return [1]\n"
+    refused = guest(tmp_path, "review", code).exception
+    assert isinstance(refused, InvalidParameter)
+    assert says in str(refused)

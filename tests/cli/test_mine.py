@@ -176,3 +176,21 @@ def test_a_file_with_semicolons_is_read(long: Path, tmp_path: Path) -> None:
     (tmp_path / "semicolons.csv").write_text(long.read_text(encoding="utf-8").replace(",", ";"), encoding="utf-8")
     asked = ["items", tmp_path / "semicolons.csv", *NAMED, "--min-support", "0.2"]
     assert run(*asked).output == run("items", long, *NAMED, "--min-support", "0.2").output
+
+
+def test_rows_are_counted_from_one_in_every_message(tmp_path: Path) -> None:
+    for number, text in enumerate(("basket,item\n1,a\n,b\n", "basket,item\n1,a\n2\n")):
+        path = tmp_path / f"{number}.csv"
+        path.write_text(text)
+        assert "row 2 " in str(refused("items", path, "--min-support", "0.1"))
+
+
+def test_chinese_commas_stand_between_items_where_no_other_does(tmp_path: Path) -> None:
+    plain, path, out = tmp_path / "plain.txt", tmp_path / "sold.txt", tmp_path / "safe.txt"
+    plain.write_text("牛奶,面包\n牛奶,面包,茶\n牛奶,茶\n", encoding="utf-8")
+    path.write_text("牛奶，面包\n牛奶、面包，茶\n牛奶、茶\n", encoding="utf-8")
+    assert run("items", path, "--min-support", "0.3").output == run("items", plain, "--min-support", "0.3").output
+    rule = ["--rule", "牛奶，面包 -> 茶", *THRESHOLDS[:2], "--min-confidence", "0.3", "--out", out]
+    assert "written to" in run("hide", path, *rule).output
+    path.write_text("牛奶，面包,茶\n牛奶，面包,茶\n", encoding="utf-8")
+    assert "written to" in run("hide", path, "--rule", "牛奶，面包 -> 茶", *THRESHOLDS, "--out", out).output

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,3 +142,14 @@ def test_a_file_of_json_without_any_moment_is_read_to_its_end(tmp_path: Path) ->
     (tmp_path / "rows.jsonl").write_text('{"room": "hall"}\n' * 3, encoding="utf-8")
     said = CliRunner().invoke(cli, ["stream", SQL, str(tmp_path / "rows.jsonl"), *HOW, "--until", "2026-01-01T02:00"])
     assert [json.loads(line)["table"]["n"] for line in said.output.splitlines()] == [[0, 0]] * 2
+
+
+def test_a_live_stream_ends_well_while_its_sender_lives() -> None:
+    words = [sys.executable, "-m", "cloister", "stream", SQL, "--live", *HOW, "--until", "2026-01-01T02:00"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
+        assert ran.stdin is not None
+        ran.stdin.write("at,room\n")
+        ran.stdin.flush()
+        assert ran.wait(60) == 0
+        assert ran.stdout is not None
+        assert len(ran.stdout.readlines()) == 2

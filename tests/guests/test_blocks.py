@@ -24,8 +24,7 @@ from cloister.errors import (
 )
 from cloister.guests.blocks import Blocks, Failed, blocks_of, utilities_of
 from cloister.guests.code import written_down
-from cloister.guests.outputs import output_of
-from cloister.guests.trial import run_trial
+from cloister.guests.trial import run_tests, run_trial
 from cloister.noise import Random
 from cloister.privacy import ApproxDP, Guarantee, PureDP
 
@@ -391,7 +390,7 @@ def test_an_author_is_told_of_another_shape_than_is_declared(output: cl.Vector, 
 )
 def test_what_a_file_declares_is_literal(text: str, says: str) -> None:
     with pytest.raises(InvalidParameter, match=says):
-        output_of(*written_down(text)[2]["output"])
+        written_down(text)
 
 
 def test_a_file_with_a_decorator_is_read_and_not_run() -> None:
@@ -418,8 +417,26 @@ def last():
     assert "cloister" not in code
     assert "import os" in code
     assert len(code.splitlines()) == len(text.splitlines())  # a line that fails has its number
-    assert output_of(*declared["output"]).names == ("a: x",)
+    assert declared["output"].names == ("a: x",)
     assert written_down("def f(") == ("def f(", "", {})
+
+
+@pytest.mark.parametrize("sign", ["\f", "\u2028", "\x85", "\r\n", "\r"])
+def test_lines_are_those_of_python(sign: str) -> None:
+    """A decorator that stayed behind is unknown in the sandbox, so that every block failed."""
+    text = f"import cloister as cl, math\nA = 1  # {sign}\n@cl.guest(inputs=['age'])\ndef f(rows):\n    return '''a{sign}b'''\n"
+    code, entry, declared = written_down(text)
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    assert (entry, declared, scope["math"].floor(1.5)) == ("f", {"inputs": ["age"]}, 1)
+    assert scope["f"]([]) == "a" + sign.replace("\r\n", "\n").replace("\r", "\n") + "b"
+
+
+def test_tests_may_begin_as_files_do() -> None:
+    guest = cl.Guest(code="def f(rows):\n    return [1]\n", entry="f", inputs=["age"], output=cl.Vector([(0, 1)]))
+    tests = "def test_one() -> Y:\n    assert f({}) == [1]\n"
+    tried = run_tests(guest, f'"""Of f."""\nfrom __future__ import annotations\n\n{tests}')
+    assert (tried.passed, tried.failed) == (1, ())
 
 
 @pytest.mark.parametrize(
@@ -437,6 +454,9 @@ def last():
         ({"seconds": float("nan")}, InvalidParameter, "seconds"),
         ({"memory": 10**6}, InvalidParameter, "memory"),
         ({"way": "free"}, InvalidParameter, "'blocks' or 'ask'"),
+        ({"output": [(0, 120)]}, InvalidParameter, "output= is invalid"),
+        ({"author": 5}, InvalidParameter, "author= is invalid"),
+        ({"mechanism": ["Laplace"]}, InvalidParameter, "mechanism= is invalid"),
         ({"statistic": "mode"}, InvalidParameter, '"mean", "median" or "q90"'),
         ({"inputs": ["pay"]}, UnknownColumn, "pay"),
     ],

@@ -377,7 +377,9 @@ def test_without_bubblewrap_and_without_namespaces_it_says_what_is_missing(monke
     monkeypatch.undo()
     monkeypatch.setattr(processes.shutil, "which", lambda *_, **__: None)
     monkeypatch.setattr(processes, "_bubblewrap", processes._bubblewrap.__wrapped__)
+    files = os.listdir("/proc/self/fd")
     assert why_not() == "bubblewrap is not installed"
+    assert len(os.listdir("/proc/self/fd")) == len(files)
 
 
 def test_walls_that_do_not_stand_are_seen_before_any_row(server: ProcessSandbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from cloister.attacks import audit_channel
 from cloister.errors import InvalidParameter
 from cloister.local import DirectEncoding, HistogramEncoding, RandomizedResponse, Sketch, UnaryEncoding
+from cloister.local.frequency.domain import domain_of
 from cloister.noise import Random
 from tests.local.trials import BY_CELLS, trials, within_theory
 from tests.local.words import Scripted
@@ -31,6 +33,17 @@ def test_the_exact_channel_keeps_epsilon_and_wastes_little(epsilon: str, size: i
     assert found.epsilon <= claimed
     assert found.epsilon == pytest.approx(claimed, rel=1e-2 if claimed == 40 else 1e-9)  # e⁻⁴⁰ is 78 chances of 2⁶⁴ only
     assert all(sum(row) == 1 for row in found.rows)
+
+
+def test_a_domain_of_millions_costs_nothing_whatever_the_kind_of_its_values() -> None:
+    domain = domain_of(range(0, 4_000_000, 2))
+    tracemalloc.start()
+    assert domain.places([4.0, True - 1, Fraction(6)]).tolist() == domain.places(np.array([4.0, 0.0, 6.0])).tolist() == [2, 0, 3]
+    for outside in (3, 4.5, -2.0, math.nan, math.inf, None, "4", [4], b"4", 4_000_000.0, "no"):
+        with pytest.raises(InvalidParameter, match="outside the domain"):
+            domain.places([4.0, outside])
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -223,6 +223,24 @@ def test_each_invitation_counts_once() -> None:
     assert all(token not in tally.to_json() for token in tokens)
 
 
+def test_a_tally_stays_with_its_list_of_the_invited_or_without_one() -> None:
+    """Under the other rule a report would count once more, and one of somebody who was not invited stay in."""
+    survey = small()
+    tokens, hashes = issue_tokens(2)
+    by_list, by_anybody = Tally(survey, invited=hashes), Tally(survey)
+    for tally in (by_list, by_anybody):
+        tally.add([respond(survey, {"copied": True}, "open", token=tokens[0])])
+    for tally, other in ((by_list, None), (by_anybody, hashes)):
+        with pytest.raises(InvalidParameter, match="a list of the invited"):
+            Tally.from_json(survey, tally.to_json(), invited=other)
+        older = json.dumps({name: part for name, part in json.loads(tally.to_json()).items() if name != "invited"})
+        assert Tally.from_json(survey, older, invited=tally.invited).n == 1
+    with pytest.raises(InvalidParameter, match="a list of the invited"):
+        Tally.from_json(survey, older, invited=hashes)
+    with pytest.raises(InvalidParameter, match="a list of the invited"):
+        _ = by_list + by_anybody
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

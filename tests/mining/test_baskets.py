@@ -56,7 +56,7 @@ def test_names_of_columns_can_be_said() -> None:
 
 def test_numbers_of_yes_and_no_are_taken_and_others_are_not() -> None:
     assert read_baskets(pd.DataFrame({"a": [1, 0], "b": [1.0, 0.0]})).lists() == [["a", "b"], []]
-    with pytest.raises(InvalidParameter, match="row 1 of column 'a'"):
+    with pytest.raises(InvalidParameter, match="row 2 of column 'a'"):
         read_baskets({"a": [1, 2]})
     with pytest.raises(InvalidParameter, match="differ in length"):
         read_baskets({"a": [True], "b": [True, False]})

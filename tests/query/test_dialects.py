@@ -136,3 +136,13 @@ def test_a_constant_that_no_double_holds_is_refused_before_the_charge(above: str
             with pytest.raises(CloisterError):
                 session.explain(sql, spend=1)
         assert str(session.remaining) == "ε = 5"
+
+
+@pytest.mark.parametrize("condition", ["town LIKE 'd%'", "town LIKE 'DE%' ESCAPE '!'", "SUBSTR(town, 1, 2) LIKE 'De'"])
+def test_like_of_sqlite_knows_no_case(condition: str) -> None:
+    towns = ["Delft", "delft", "Gouda"]
+    people = cl.PrivateTable({"town": towns * 10}, columns={"town": cl.Category(towns)})
+    with cl.Session({"people": people}, budget=cl.PureDP(10**6)) as session:
+        sql = f"SELECT COUNT(*) AS n FROM people WHERE {condition}"
+        assert session.sql(sql, spend=100, dialect="sqlite")["n"].tolist() == [20]
+        assert session.sql(sql, spend=100, dialect="duckdb")["n"].tolist() < [20]

@@ -482,7 +482,8 @@ def test_a_whole_epsilon_at_every_step_is_caught(policy: Callable[[], Policy]) -
 
 
 def test_what_is_done_to_a_table_that_was_published_changes_no_later_one() -> None:
-    stream = WindowStream(epsilon=1000, window=4, steps=40, cells=2, random=Random.deterministic(1))
+    how: dict[str, Any] = {"policy": Sampled(4), "estimator": LastRelease(2)}  # which publishes nothing at the second step
+    stream = WindowStream(epsilon=1000, window=4, steps=40, cells=2, random=Random.deterministic(1), **how)
     shares = stream.step([300, 100])
     shares /= shares.sum()
     assert stream.step([300, 100]).sum() > 300

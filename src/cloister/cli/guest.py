@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,13 +125,14 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         from cloister.guests import Guest, Vector
         from cloister.guests.code import last_function, written_down
-        from cloister.guests.outputs import output_of
 
         text = text_in(code)
         language: Language = "r" if code.suffix in (".R", ".r") else "python"
         text, found, declared = (text, "", {}) if language == "r" else written_down(text)
-        if isinstance(declared.get("output"), tuple):
-            declared["output"] = output_of(*declared["output"])
+        known = [each.name for each in fields(Guest) if each.name not in ("code", "entry", "function")]
+        for strange in set(declared).difference(known):
+            why = f"@cl.guest(…) knows {', '.join(known)} and uses"
+            raise InvalidParameter(f"{strange}= of the decorator is invalid", why=why, instead="@cl.guest(inputs=[…], blocks=50)")
         declared |= {name: each for name, each in (("way", way), ("blocks", blocks), ("seconds", seconds)) if each is not None}
         given = (("author", author), ("mechanism", mechanism), ("environment", environment))
         declared |= {name: each for name, each in given if each}
@@ -141,8 +143,8 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
                 declared[name] = names_in(words)
         if output is not None:
             declared["output"] = Vector([_range(each) for each in output.split(",")])
-        declared.setdefault("name", code.stem)
-        made = Guest(code=text, entry=entry or found or last_function(text, language), language=language, **declared)
+        declared = {"name": code.stem, "language": language, **declared}
+        made = Guest(code=text, entry=entry or found or last_function(text, language), **declared)
         command(made, *declared_table(data, bounds), **how)
 
     for option in reversed(

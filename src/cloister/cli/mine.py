@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.opened import open_ledger, waiting
-from cloister.cli.written import CHART, WRITTEN
+from cloister.cli.written import CHART, WRITTEN, write_whole
 from cloister.errors import InvalidParameter
 from cloister.parsers import is_parquet, separator_of
 
@@ -255,7 +257,9 @@ def _read(path: Path, basket: str | None, item: str | None) -> Read:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             if path.suffix.lower() in _LINES:
-                lists = [[part.strip() for part in line if part.strip()] for line in csv.reader(file)]
+                text = file.read()
+                text = text if "," in text else re.sub("[，、]", ",", text)
+                lists = [[part.strip() for part in line if part.strip()] for line in csv.reader(StringIO(text, newline=""))]
                 return read_with_shape(lists)
             lines = csv.reader(file, strict=True, delimiter=separator_of(path))
             return read_with_shape(_columns(path, lines), basket=basket, item=item)
@@ -294,7 +298,7 @@ def _columns(path: Path, lines: Any) -> dict[str, list[Any]]:
             f"The file {path.name!r} is invalid", why="its first line does not name its columns once each", instead="basket,item"
         )
     rows = [line for line in lines if line]
-    for number, row in enumerate(rows, start=2):
+    for number, row in enumerate(rows, start=1):
         if len(row) != len(names):
             raise InvalidParameter(
                 f"The file {path.name!r} is invalid",
@@ -318,7 +322,6 @@ def _writable(out: Path, read: Read) -> None:
 
 
 def _write(out: Path, read: Read, baskets: Any, *, for_spreadsheets: bool) -> None:
-    """To a file beside it first: an interruption leaves no half of it."""
     written = read.written(baskets)
     rows = written if read.shape == "lists" else [list(written), *zip(*written.values(), strict=True)]
     if read.shape == "wide":
@@ -327,13 +330,9 @@ def _write(out: Path, read: Read, baskets: Any, *, for_spreadsheets: bool) -> No
         rows = [[spreadsheets.guarded_cell(cell) for cell in row] for row in rows]
     elif any(spreadsheets.computed(cell) for row in rows for cell in row):
         spreadsheets.warn(["the baskets"])
-    beside = out.with_name(f".{out.name}.part")
-    try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
-        beside.replace(out)
-    except OSError:
-        raise InvalidParameter(f"--out {out} is invalid", why="it cannot be written", instead="--out safe.csv") from None
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_whole(out, text.getvalue())
 
 
 def _sensitive(given: tuple[str, ...], listed: Path | None) -> list[Any]:

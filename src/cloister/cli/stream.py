@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -87,7 +88,7 @@ def stream(
             click.echo(f"{watch}\n95 % margins at the last step: {json.dumps(finite(watch.margin().to_pydict()))}")  # type: ignore[union-attr]
             return
     named = dict.fromkeys([at, *filter(None, [table.unit, how["key"]]), *sources_of(table.columns)])
-    rows = queued(lambda: _rows(source, list(named))) if live else _rows(source, list(named))
+    rows = queued(lambda: _rows(_reopened(source), list(named))) if live else _rows(source, list(named))
     with open_ledger(ledger) as book:
         budget = None if (table.population or _TABLE) in book.populations() else spend
         with Session({_TABLE: table}, budget=budget, ledger=book, who="command line") as session:
@@ -117,6 +118,13 @@ def queued(rows: Callable[[], Iterator[_Row]]) -> Queue[_Row | CloisterError | N
     if not waiting.empty() and isinstance(waiting.queue[0], CloisterError):
         raise waiting.queue[0]
     return waiting
+
+
+def _reopened(source: TextIO) -> TextIO:
+    """What nobody has read of it yet, by another file: the interpreter can't end while a thread waits in the one of its own."""
+    with suppress(OSError):  # one that is no file of the system
+        return open(os.dup(source.fileno()), encoding="utf-8-sig", errors="replace")
+    return source
 
 
 def by_the_clock(watch: Watch, waiting: Queue[_Row | CloisterError | None]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli.party import own_files
-from cloister.cli.written import FILE, WRITTEN
+from cloister.cli.written import FILE, WRITTEN, write_whole
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import text_of
 
@@ -167,7 +167,7 @@ def collect(
     kept.add(held)
     kept.add(_lines(reports))
     if tally is not None:
-        tally.write_text(kept.to_json() + "\n", encoding="utf-8")
+        write_whole(tally, kept.to_json() + "\n")
     results = Results(asked, kept)
     click.echo(results.to_json(confidence) if as_json else results.text(confidence))
 

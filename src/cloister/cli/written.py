@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,19 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 WRITTEN = Written()
 CHART = Written(".html", ".json", ".svg", ".png")
 PAGE = Written(".html", ".json", ".txt")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """To a file beside it first: an interruption leaves what was there, and no half of a text."""
+    beside = path.with_name(f".{path.name}.part")
+    try:
+        if path.exists():
+            beside.touch()
+            shutil.copymode(path, beside)
+        beside.write_text(text, encoding="utf-8", newline="")
+        beside.replace(path)
+    except OSError:
+        raise InvalidParameter(_WHAT.format(str(path)), why="it can't be written", instead="another folder") from None
 
 
 def write_page(page: Any, path: Path, **of: str) -> None:

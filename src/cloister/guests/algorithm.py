@@ -137,6 +137,9 @@ class Guest:
 
     def __post_init__(self) -> None:
         _check_choice("language", self.language, ("python", "r"))
+        for name in ("name", "author", "mechanism", "proof"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidParameter(f"{name}= is invalid", why="it is not text", instead=f'{name}="Pia"')
         object.__setattr__(self, "packages", _modules(self.packages, self.language))
         if not isinstance(self.environment, str) or (self.environment and not self.packages):
             raise InvalidParameter(
@@ -161,10 +164,9 @@ class Guest:
                 why="a declared mechanism names its author and itself, and says why it keeps the spend",
                 instead='author="Pia", mechanism="Laplace", proof="One person moves the sum by at most 100: …"',
             )
-        if self.output is None and self.way != "ask":
-            raise InvalidParameter(
-                "output= is missing", why="what leaves is held within declared bounds", instead="cl.Vector([(0, 120)])"
-            )
+        if not isinstance(self.output, Vector) and (self.output is not None or self.way != "ask"):
+            what = "output= is missing" if self.output is None else "output= is invalid"
+            raise InvalidParameter(what, why="what leaves is held within declared bounds", instead="output=cl.Vector([(0, 120)])")
         for name, value, most in (("seconds", self.seconds, _MOST_SECONDS), ("memory", self.memory, 1024)):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.001 <= value <= most:
                 raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is from 0.001 to {most:g}", instead=f"{name}=1")

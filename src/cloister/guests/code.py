@@ -11,8 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cloister.errors import InvalidParameter
+from cloister.guests.outputs import output_of
 
 _LONGEST = 1 << 20
+_LINE_END = re.compile(r"\r\n?|\n")
+"""Of Python: other signs that end a line elsewhere stand within one."""
 _FUNCTION_IN_R = re.compile(r"^([A-Za-z][A-Za-z0-9._]*)\s*(?:<-|=)\s*function\b", re.MULTILINE)
 """At the beginning of a line: a helper within another function, or an argument, is none that can be called."""
 
@@ -36,7 +39,7 @@ def text_of(function: Callable[..., Any]) -> str:
             why="a guest is a function that was written down with `def`, and its text was not found",
             instead='cl.Guest(code="def oldest(rows): …", entry="oldest", …)',
         )
-    return "\n".join(source.splitlines()[found.lineno - 1 : found.end_lineno]) + "\n"
+    return "\n".join(_LINE_END.split(source)[found.lineno - 1 : found.end_lineno]) + "\n"
 
 
 def last_function(code: Any, language: str = "python") -> str:
@@ -49,10 +52,7 @@ def last_function(code: Any, language: str = "python") -> str:
     """
     if language == "r":
         return next(reversed(_functions_in_r(code)), "")
-    try:
-        return next((each.name for each in reversed(ast.parse(code).body) if isinstance(each, ast.FunctionDef)), "")
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return ""
+    return next((each.name for each in reversed(_statements(code)) if isinstance(each, ast.FunctionDef)), "")
 
 
 def written_down(text: str) -> tuple[str, str, dict[str, Any]]:
@@ -64,23 +64,40 @@ def written_down(text: str) -> tuple[str, str, dict[str, Any]]:
     >>> code.strip().splitlines()[0], entry, declared
     ('def f(rows):', 'f', {'inputs': ['age'], 'blocks': 9})
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text, "", {}
-    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
+    functions = [each for each in _statements(text) if isinstance(each, ast.FunctionDef)]
     above = {each.name: [one for one in each.decorator_list if _is_guest(one)] for each in functions}
     entry = next((each.name for each in reversed(functions) if above[each.name]), "")
     if not entry:
         return text, "", {}
-    lines = text.splitlines()
-    gone = [one for found in above.values() for one in found] + [each for each in tree.body if _is_of_cloister(each)]
-    for each in gone:
-        lines[each.lineno - 1 : each.end_lineno] = [""] * ((each.end_lineno or each.lineno) - each.lineno + 1)
     call = above[entry][-1]
     assert isinstance(call, ast.Call)
     declared = {each.arg: _literal(each.arg, each.value) for each in call.keywords if each.arg and each.arg != "uses"}
-    return "\n".join(lines) + "\n", entry, declared
+    return without(text, "cloister", [one for found in above.values() for one in found]), entry, declared
+
+
+def without(text: str, package: str, decorators: Sequence[ast.expr] = ()) -> str:
+    """A text without the imports of a package, and without some decorators; every other line keeps its number.
+
+    >>> without("import cloister as cl, math\\nx = 1\\n", "cloister")
+    'import math\\nx = 1\\n'
+    """
+    lines = _LINE_END.split(text)
+    for each in (*_statements(text), *decorators):
+        names = each.names if isinstance(each, ast.Import) else []
+        kept = [one for one in names if one.name.split(".")[0] != package]
+        of_it = isinstance(each, ast.ImportFrom) and (each.module or "").split(".")[0] == package
+        if of_it or len(kept) < len(names) or isinstance(each, ast.expr):
+            left = ast.unparse(ast.Import(names=kept)) if kept else ""
+            lines[each.lineno - 1 : each.end_lineno] = [left, *[""] * ((each.end_lineno or each.lineno) - each.lineno)]
+    return "\n".join([*lines, ""] if lines[-1] else lines)
+
+
+def _statements(text: Any) -> list[ast.stmt]:
+    """None of what Python can't read."""
+    try:
+        return ast.parse(text).body
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return []
 
 
 def _is_guest(decorator: ast.expr) -> bool:
@@ -88,26 +105,21 @@ def _is_guest(decorator: ast.expr) -> bool:
     return (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) == "guest"
 
 
-def _is_of_cloister(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.ImportFrom):
-        return (statement.module or "").split(".")[0] == "cloister"
-    return isinstance(statement, ast.Import) and all(each.name.split(".")[0] == "cloister" for each in statement.names)
-
-
 def _literal(name: str, value: ast.expr) -> Any:
-    """A literal; a call of Vector or Table as its name with its arguments."""
+    """A literal, or an output that is made of literals."""
     try:
-        if isinstance(value, ast.Call):
-            called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-            given = {each.arg or "": ast.literal_eval(each.value) for each in value.keywords}
-            return called, [ast.literal_eval(each) for each in value.args], given
-        return ast.literal_eval(value)
+        if not isinstance(value, ast.Call) or name != "output":
+            return ast.literal_eval(value)
+        called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        given = {each.arg or "": ast.literal_eval(each.value) for each in value.keywords}
+        arguments = [ast.literal_eval(each) for each in value.args]
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise InvalidParameter(
             f"{name}= of the decorator is invalid",
             why="a file is read and not run, so what is declared in it is written out",
             instead=f"{name}= with numbers, texts and lists, or the option --{name}",
         ) from None
+    return output_of(called, arguments, given)
 
 
 def check_code(code: Any, entry: str, language: str = "python") -> None:

@@ -52,8 +52,8 @@ class Vector:
         if (
             not isinstance(names, list | tuple)
             or len(names) != len(self.bounds)
-            or len(set(names)) != len(names)
             or not all(isinstance(name, str) for name in names)
+            or len(set(names)) != len(names)
         ):
             raise InvalidParameter(
                 "names= is invalid", why="it has one name for each number, and no name twice", instead='names=["low", "high"]'

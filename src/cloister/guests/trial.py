@@ -23,7 +23,7 @@ from typing import Any
 from cloister.errors import InvalidParameter
 from cloister.guests.algorithm import Guest
 from cloister.guests.blocks import MadeUp
-from cloister.guests.code import check_code
+from cloister.guests.code import check_code, without
 from cloister.guests.declared import HostNoise
 from cloister.guests.sandbox.wasm import Sandbox
 from cloister.noise import Random
@@ -84,7 +84,7 @@ def check_tests(guest: Guest, tests: str) -> None:
         raise InvalidParameter(
             "The tests are invalid", why="those of native code run at home alone", instead="a guest of pure Python, or no tests"
         )
-    check_code(guest.code + "\n\n" + tests + _TESTING, "tests_of_this_guest")
+    check_code(_whole(guest, tests), "tests_of_this_guest")
 
 
 def run_tests(guest: Guest, tests: str, rows: Mapping[str, list[Any]] | None = None) -> Trial:
@@ -92,14 +92,18 @@ def run_tests(guest: Guest, tests: str, rows: Mapping[str, list[Any]] | None = N
     check_tests(guest, tests)
     if not tests.strip():
         return Trial()
-    whole = guest.code + "\n\n" + tests + _TESTING
-    with Sandbox(whole, "tests_of_this_guest", seconds=_SECONDS, memory=guest.memory << 20) as sandbox:
+    with Sandbox(_whole(guest, tests), "tests_of_this_guest", seconds=_SECONDS, memory=guest.memory << 20) as sandbox:
         ran = sandbox.run([rows], ask=HostNoise(Random.deterministic(1)))
     try:
         passed, failed = ran.value
         return Trial(passed=len(passed), failed=tuple(str(each)[:_SHOWN] for each in failed))
     except (TypeError, ValueError):
         return Trial(failed=(f"no test ended: {ran.why}"[:_SHOWN],))
+
+
+def _whole(guest: Guest, tests: str) -> str:
+    """One text, in which no `from __future__` of the tests may stand: the sandbox reads annotations of no text anyway."""
+    return guest.code + "\n\n" + without(tests, "__future__") + _TESTING
 
 
 def run_trial(guest: Guest, name: str, table: PrivateTable, tests: str = "", *, most: int = 10_000) -> Trial:

@@ -130,12 +130,12 @@ def _from_long(owners: npt.NDArray[Any], held: npt.NDArray[Any]) -> Baskets:
     places, numbers = np.empty(len(held), np.int64), np.empty(len(held), np.int64)
     for row, (owner, item) in enumerate(zip(owners.tolist(), held.tolist(), strict=True)):
         if _missing(owner):
-            raise _refused(f"row {row} does not say whose basket it is", instead="a basket in each row; leave out rows without")
+            raise _refused(f"row {row + 1} does not say whose basket it is", instead="a basket in each row, or no such row")
         try:
             numbers[row] = baskets.setdefault(owner, len(baskets))
             places[row] = -1 if _missing(item) else items.setdefault(item, len(items))
         except TypeError:
-            raise _refused(f"row {row} holds a list where one item or one basket is expected") from None
+            raise _refused(f"row {row + 1} holds a list where one item or one basket is expected") from None
     for names in (baskets, items):
         if len({str(name) for name in names}) < len(names):  # the changed baskets are written as texts, and the two would be one
             raise _refused("two baskets or two items are written alike, as 1 and '1' are", instead="texts throughout, or numbers")
@@ -162,7 +162,7 @@ def _yes(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     for row, value in enumerate(plain):
         if _missing(value) or value not in (0, 1):
             raise _refused(
-                f"row {row} of column {name!r} is neither yes nor no, and there are no columns 'basket' and 'item'",
+                f"row {row + 1} of column {name!r} is neither yes nor no, and there are no columns 'basket' and 'item'",
                 instead='basket="order", item="product", the names of the two columns of a long table',
             )
     return np.array([bool(value) for value in plain], dtype=np.bool_)

@@ -8,6 +8,7 @@ for it.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,7 +102,8 @@ def _of_text(baskets: Baskets, text: str) -> tuple[list[Item], list[Item]]:
         left, found, right = text.partition(arrow)
         if found and arrow not in right:
             named = {str(item): item for item in baskets.items}
-            one, other = ([part.strip() for part in side.split(",") if part.strip()] for side in (left, right))
+            commas = re.compile("," if any(re.search("[，、]", item) for item in named) else "[,，、]")
+            one, other = ([part.strip() for part in commas.split(side) if part.strip()] for side in (left, right))
             return [named.get(part, part) for part in one], [named.get(part, part) for part in other]
     raise InvalidParameter(
         f"The rule {text!r} is invalid", why="a text says a rule with one arrow between its sides", instead=_LINE

@@ -1,6 +1,6 @@
 """Other spellings of what is read already, brought to the one that is: before a tree is checked, and never with another meaning.
 
-x ILIKE 'd%'                → LOWER(x) LIKE 'd%'
+x ILIKE 'd%'                → LOWER(x) LIKE 'd%'; LIKE of sqlite, too
 MAKE_DATE(2026, 1, 31)      → DATE '2026-01-31'
 a SEMI JOIN b USING (k)     → a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k); ANTI: NOT EXISTS
 STRFTIME(day, '%Y-%m'), FORMAT_DATE, TO_CHAR, MONTHNAME → one function, which `postprocessing/` works out over keys
@@ -94,6 +94,10 @@ def rewritten(query: exp.Query, dialect: str | None = None) -> exp.Query:
         _first_of_each(select)
         _once_for_each(select)
         lists(select, dialect)
+    for like in query.find_all(exp.Like) if dialect == "sqlite" else ():  # where LIKE knows no case
+        like.set("this", exp.Lower(this=like.this))
+        if like.expression.is_string:
+            like.set("expression", exp.Literal.string(like.expression.this.lower()))
     found = query.transform(lambda node: timed(node) or spelled(_changed(node, dialect), dialect))
     found = found.transform(_compared)
     assert isinstance(found, exp.Query)

@@ -41,6 +41,7 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ({"low": [0] * 5000, "high": [1] * 5000}, "1 to 4096 numbers|at most|too many"),
         ({"packages": ["numpy"], "environment": "nowhere"}, "no environment of that name"),
         ({"packages": ["not a module"]}, "names of modules"),
+        ({"way": ["blocks"]}, "way is blocks, ask or declared"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )

@@ -116,6 +116,6 @@ class WitWorld:
             exec(compile(code, "<guest>", "exec", flags=_UNREAD), scope)  # noqa: S102 (this is the sandbox)
             told["value"] = json.dumps(scope[entry](*json.loads(argument)), default=_plain)
         except Exception as error:
-            told["failed"] = _where(error, code.splitlines())[-4000:]
+            told["failed"] = _where(error, re.split(r"\r\n?|\n", code))[-4000:]
         told["printed"] = printed.getvalue()
         return json.dumps(told)

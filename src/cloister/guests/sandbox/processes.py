@@ -156,8 +156,6 @@ class ProcessSandbox(Opened):
     def _started(self) -> None:
         if self._server is not None:
             return
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        told_by, tell = os.pipe()
         about = {
             "language": self._language,
             "packages": self._packages,
@@ -170,28 +168,25 @@ class ProcessSandbox(Opened):
             "room": self._room,
             "filter": base64.b64encode(seccomp_filter(runs_a_program=self._language == "r")).decode(),
         }
-        self._group = new_group(self._memory + _SCRATCH + (1 << 30))
-        walls = _walls(self._language, tell, self._environment)
-        words = [*into(self._group), *walls, str(Path(sys.executable).resolve()), "-I", "-S", "/parts/fork_server.py"]
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        told_by, tell = os.pipe()
         try:
-            self._server = subprocess.Popen(  # noqa: S603 (our own program and arguments)
-                [*words, json.dumps(about)],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={},
-                pass_fds=[tell],
-                start_new_session=True,
-            )
-        except OSError:
-            ours.close()
-            os.close(told_by)
-            raise
-        finally:
-            theirs.close()
-            os.close(tell)
-        self._socket = ours
-        try:
+            try:
+                walls = _walls(self._language, tell, self._environment)
+                self._group = new_group(self._memory + _SCRATCH + (1 << 30))
+                words = [*into(self._group), *walls, str(Path(sys.executable).resolve()), "-I", "-S", "/parts/fork_server.py"]
+                self._server = subprocess.Popen(  # noqa: S603 (our own program and arguments)
+                    [*words, json.dumps(about)],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={},
+                    pass_fds=[tell],
+                    start_new_session=True,
+                )
+            finally:
+                theirs.close()
+                os.close(tell)
             self._check_opened(told_by)
         except BaseException:
             self.close()

@@ -111,13 +111,17 @@ class Domain:
         return self._order[near]
 
     def _of_values(self, values: Iterable[Any]) -> Indices:
-        if self._places is None:
-            self._places = {value: place for place, value in enumerate(self.values)}
-        places = self._places
+        place = self._in_range if self._places is None else self._places.__getitem__
         try:
-            return np.fromiter(map(places.__getitem__, values), dtype=np.int64)
-        except (KeyError, TypeError):
+            return np.fromiter(map(place, values), dtype=np.int64)
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise _outside() from None
+
+    def _in_range(self, value: Any) -> int:
+        whole = int(value)
+        if whole != value:
+            raise _outside()
+        return self.values.index(whole)
 
 
 def domain_of(values: Any) -> Domain:

@@ -124,6 +124,7 @@ class Tally:
             raise InvalidParameter(
                 "Two tallies were not added", why="they are of different surveys or versions", instead="tallies of one survey"
             )
+        _check_kind(self.invited is not None, other.invited is not None, "Two tallies were not added")
         if self.used & other.used:
             raise InvalidParameter(
                 "Two tallies were not added",
@@ -143,6 +144,7 @@ class Tally:
             {
                 "survey": self.survey.id,
                 "version": self.survey.version,
+                "invited": self.invited is not None,
                 "refused": dict(self.refused),
                 "used": sorted(self.used),
                 "counts": [
@@ -154,7 +156,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, survey: Survey, text: str | bytes, *, invited: Collection[str] | None = None) -> Tally:
-        """What `to_json` wrote, of the same survey and version."""
+        """What `to_json` wrote, of the same survey and version, and with a list of the invited where it was kept with one."""
         tally = cls(survey, invited=invited)
         try:
             said = json.loads(text)
@@ -162,6 +164,8 @@ class Tally:
                 raise _refused("it is of another survey or version")
             tally.refused = Counter({str(reason): int(count) for reason, count in said["refused"].items()})
             tally.used = {str(token) for token in said["used"]}
+            kept = said.get("invited", tally.invited is not None and tally.used <= tally.invited)  # an older version didn't say
+            _check_kind(bool(kept), tally.invited is not None, "A tally is invalid")
             read = {(each["question"], each["level"]): Counts.from_dict(each) for each in said["counts"]}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             if isinstance(error, InvalidParameter):
@@ -173,6 +177,12 @@ class Tally:
                 raise _refused("it counts something that the survey does not ask")
             tally._counts[key] = counts
         return tally
+
+
+def _check_kind(one: bool, other: bool, what: str) -> None:
+    if one is not other:
+        why = f"reports were counted with{'' if one else 'out'} a list of the invited, and would count again under the other rule"
+        raise InvalidParameter(what, why=why, instead="all reports again, in a new tally")
 
 
 def _refused(why: str) -> InvalidParameter:

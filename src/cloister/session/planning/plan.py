@@ -17,7 +17,7 @@ import numpy as np
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import DiscreteGaussian
-from cloister.printable import finite
+from cloister.printable import finite, places_of, rounded_up
 from cloister.privacy import ApproxDP, Guarantee, PureDP, Sensitivity, text_of, zero_of
 from cloister.session.execution.history import History
 from cloister.session.planning.choice import choice_of
@@ -196,7 +196,7 @@ class Plan:
         costs = "; ".join(f"{cost} of population {population!r}" for population, cost in self.costs.items())
         lines.append(f"cost: {costs or 'nothing, since no private table is read'}")
         expected = self.margin()
-        rows = [[name, f"± {series.values[0]:,.4g}"] for name, series in expected.columns.items()]
+        rows = [[name, _told(series.values[0])] for name, series in expected.columns.items()]
         if rows:
             where = "of the widest group" if self.together or len(self.parts) > 1 else "in each group"
             lines.append(f"expected error {where} (95 %):\n" + text_table(["statistic", "margin"], rows))
@@ -204,8 +204,7 @@ class Plan:
             lines.append("questions that are worked out together from these, and the margins (95 %) of their counts and sums:")
             known = list(dict.fromkeys(name for _, margins in self.wanted for name in margins))
             shown = [
-                [words, *(f"± {margins[name]:,.4g}" if name in margins else "" for name in known)]
-                for words, margins in self.wanted
+                [words, *(_told(margins[name]) if name in margins else "" for name in known)] for words, margins in self.wanted
             ]
             rounded = any(isinstance(of, Rounded) for each in self.together for of in each.formulas)
             lines += [text_table(["question", *known], shown), *([_ADD_UP] if rounded else [])]
@@ -253,6 +252,10 @@ class Plan:
         from cloister.printable import escape
 
         return f"{self.picture()}<pre>{escape(str(self))}</pre>"
+
+
+def _told(margin: float) -> str:
+    return f"± {rounded_up(margin, places_of(margin, 4)):,.4g}"
 
 
 def price(shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Sequence[Fraction] | None = None) -> Plan:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.printable import places_of, rounded_up
 from cloister.privacy import Guarantee
 from cloister.session.questions.spend import Spending
 from cloister.session.questions.threshold import Threshold
@@ -398,7 +399,7 @@ def _cells(series: Series, margins: Values | None, bounds: tuple[float, float]) 
     marks = [f" {_MARK}" if drowned else "" for drowned in _drowned(series, margins, bounds)]
     if series.kind == "date":
         values = [
-            value if value is None else _beside(str(value), f"{margin:,.0f} days")
+            value if value is None else _beside(str(value), f"{rounded_up(margin, 0):,.0f} days")
             for value, margin in zip(values, margins, strict=True)
         ]
     if series.kind not in ("integer", "real") or series.values.dtype == object or np.isnan(margins).all():
@@ -408,10 +409,11 @@ def _cells(series: Series, margins: Values | None, bounds: tuple[float, float]) 
 
 def _numbers(series: Series, values: list[Any], margins: Values) -> list[str]:
     if series.kind == "integer":
-        return [_beside(f"{value:,}", f"{margin:,.0f}") for value, margin in zip(values, margins, strict=True)]
+        return [_beside(f"{value:,}", f"{rounded_up(margin, 0):,.0f}") for value, margin in zip(values, margins, strict=True)]
     narrowest = min((float(margin) for margin in margins if 0 < margin < math.inf), default=1.0)
-    places = min(max(0, 1 - math.floor(math.log10(narrowest))), 12)
-    return [_beside(f"{value:,.{places}f}", f"{margin:,.{places}f}") for value, margin in zip(values, margins, strict=True)]
+    at = min(max(0, places_of(narrowest, 2)), 12)
+    cells = zip(values, margins, strict=True)
+    return [_beside(f"{value:,.{at}f}", f"{rounded_up(margin, at):,.{at}f}") for value, margin in cells]
 
 
 def _beside(value: str, margin: str) -> str:

@@ -61,7 +61,7 @@ def guest_of(name: str, settings: Mapping[str, Any]) -> Guest:
 def way_of(settings: Mapping[str, Any]) -> Any:
     """One of the three ways; by blocks where none is named."""
     way = settings.get("way", "blocks")
-    if way not in _KNOWN:
+    if way not in tuple(_KNOWN):
         raise InvalidDeclaration("settings is invalid", why="way is blocks, ask or declared", instead=_EXAMPLE)
     return way
 
