@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
-from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,7 +129,7 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
         text = text_in(code)
         language: Language = "r" if code.suffix in (".R", ".r") else "python"
         text, found, declared = (text, "", {}) if language == "r" else written_down(text)
-        known = [each.name for each in fields(Guest) if each.name not in ("code", "entry", "function")]
+        known = [name for name in inspect.signature(Guest).parameters if name not in ("code", "entry", "function")]
         for strange in set(declared).difference(known):
             why = f"@cl.guest(…) knows {', '.join(known)} and uses"
             raise InvalidParameter(f"{strange}= of the decorator is invalid", why=why, instead="@cl.guest(inputs=[…], blocks=50)")

@@ -166,7 +166,7 @@ class Guest:
             )
         if not isinstance(self.output, Vector) and (self.output is not None or self.way != "ask"):
             what = "output= is missing" if self.output is None else "output= is invalid"
-            raise InvalidParameter(what, why="what leaves is held within declared bounds", instead="output=cl.Vector([(0, 120)])")
+            raise InvalidParameter(what, why="what leaves is held within declared bounds", instead="cl.Vector([(0, 120)])")
         for name, value, most in (("seconds", self.seconds, _MOST_SECONDS), ("memory", self.memory, 1024)):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.001 <= value <= most:
                 raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is from 0.001 to {most:g}", instead=f"{name}=1")

@@ -82,7 +82,8 @@ def without(text: str, package: str, decorators: Sequence[ast.expr] = ()) -> str
     'import math\\nx = 1\\n'
     """
     lines = _LINE_END.split(text)
-    for each in (*_statements(text), *decorators):
+    nodes: list[ast.stmt | ast.expr] = [*_statements(text), *decorators]
+    for each in nodes:
         names = each.names if isinstance(each, ast.Import) else []
         kept = [one for one in names if one.name.split(".")[0] != package]
         of_it = isinstance(each, ast.ImportFrom) and (each.module or "").split(".")[0] == package
@@ -95,7 +96,8 @@ def without(text: str, package: str, decorators: Sequence[ast.expr] = ()) -> str
 def _statements(text: Any) -> list[ast.stmt]:
     """None of what Python can't read."""
     try:
-        return ast.parse(text).body
+        parsed: ast.Module = ast.parse(text)
+        return parsed.body
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return []
 

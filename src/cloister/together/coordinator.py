@@ -307,9 +307,10 @@ class Mailboxes:
 
     def silent(self, name: str, reads: bool = False) -> EngineError:
         """Why a site is missing that did not answer, in a step that reads rows or in another."""
+        deadline = self._seconds(reads)
         return EngineError(
             f"The {self.party} {name!r} is silent",
-            why=f"it did not answer for {self._seconds(reads):g} seconds; {self.presence[name]}",
+            why=f"it did not answer for {deadline:g} seconds; {self.presence[name]}",
             instead=f"the same question when {name!r} is back; its owner sees with cloister {self.command} why it does not call",
         )
 

@@ -236,8 +236,9 @@ def rehearse(method: RowMethod, model: PrivateModel, spend: Guarantee, declarati
     except (ArithmeticError, ValueError) as error:
         if isinstance(error, CloisterError):
             raise
+        name = name_of(model)
         raise InvalidParameter(
-            f"{name_of(model)} under {spend} is invalid",
+            f"{name} under {spend} is invalid",
             why="its noise is beyond what can be computed, whatever the rows are",
             instead="a larger spend, or narrower bounds",
         ) from None
