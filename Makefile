@@ -77,7 +77,7 @@ budget:  ## where the time of the last `make test` went, folder by folder, and w
 slow: setup  ## the nightly tier: what takes minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
-nightly: setup  ## the night, PART=1/6 a part of it: slow tests on fresh noise with full fuzzing and no engine missing
+nightly: setup  ## the night, PART=1/10 a part of it: slow tests on fresh noise with full fuzzing and no engine missing
 	@rm -rf $(CLOISTER_SECONDS)
 	@CLOISTER_PART="$(PART)" CLOISTER_FRESH=1 CLOISTER_HYPOTHESIS=nightly CLOISTER_REQUIRE_ENGINES=1 $(BIN)/python -m pytest \
 	  -p scripts.test_budget -n $(CORES) --dist loadgroup --no-loadscope-reorder -m slow --timeout 3600 $(ARGS)
