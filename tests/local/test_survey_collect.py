@@ -104,6 +104,16 @@ def test_numbers_with_and_without_an_answer(want: str) -> None:
         assert abs(low - 1000) < 350
 
 
+def test_points_that_chance_drew_have_a_variety_of_their_own() -> None:
+    """Who gives no number reports a uniform point: it was read as if it were somebody's, and a mean held 3 times in 4."""
+    channel = channel_of(Number("hours", "How many?", low=0, high=40, want="spread"), 10)  # type: ignore[arg-type]
+    found = [channel.finding(counted(channel, [None] * 300, seed)) for seed in range(40)]
+    totals = [each.total for each in found if each.total is not None]
+    assert 0.3 < float(np.mean([each.value**2 / each.variance for each in totals])) < 1.6
+    assert min(each.variance for each in totals) > 0.9 * 300 * 40**2 / 12
+    assert all(each.estimate.variances[4] > 0.8 * 300 * 0.1 * 0.9 for each in found)
+
+
 def test_levels_add_up_whoever_chose_which() -> None:
     """Those who copied choose the careful level four times as often: the groups' shares differ, and the sum is right."""
     survey = small(levels={"careful": "0.5", "open": 2})

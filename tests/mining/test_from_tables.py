@@ -115,6 +115,54 @@ def test_what_needs_no_row_is_refused_before_the_door(given: dict[str, Any], wor
         assert not session.ledger.charges("sold")
 
 
+@pytest.mark.parametrize(
+    ("domain", "rules", "words"),
+    [
+        (cl.Text(), ["1"], "one arrow"),
+        (cl.Text(), [], "nothing is to be hidden"),
+        (cl.Text(), [("1", "1")], "share an item"),
+        (cl.Integer(1, 9), [1], "two sides"),
+        (cl.Integer(1, 9), ["1 → 12"], "12"),
+        (cl.Boolean(), ["True → yes"], "yes"),
+    ],
+)
+def test_so_it_is_where_items_are_no_categories(domain: Any, rules: Any, words: str) -> None:
+    """It was refused after the mark: the population's spending read "unbounded" for a slip of the pen."""
+    table = cl.PrivateTable(
+        {"basket": ["a", "a"], "item": [1, 2]}, {"basket": cl.Text(), "item": domain}, unit="basket", max_rows=4
+    )
+    with cl.Session({"sold": table}, budget=cl.PureDP(1)) as session:
+        with pytest.raises(CloisterError, match=words):
+            publish_baskets(session, "sold", rules, **THRESHOLDS)
+        assert not session.ledger.charges("sold")
+
+
+def test_rules_may_come_one_by_one() -> None:
+    """They were read once before the mark, and none was left after it."""
+    with session_of(LISTS) as session:
+        found = publish_baskets(session, "sold", (each for each in ["beer → crisps"]), **THRESHOLDS)
+    assert found.effects.sensitive == 1
+
+
+def test_texts_with_commas_and_arrows_are_items_of_undeclared_ones() -> None:
+    rows = {"basket": list("aaabbb"), "item": ["甲，乙", "a->b", "x, y"] * 2}
+    table = cl.PrivateTable(rows, {"basket": cl.Text(), "item": cl.Text()}, unit="basket", max_rows=4)
+    with cl.Session({"sold": table}, budget=cl.PureDP(1)) as session:
+        rules = [("甲，乙", "x, y"), "a->b → 甲，乙", (("x, y",), ["a->b"])]
+        found = publish_baskets(session, "sold", rules, **THRESHOLDS)
+    assert found.effects.sensitive == 3
+
+
+def test_of_declared_numbers_each_is_known() -> None:
+    """As of categories: a rule of a number that nobody holds was refused, after the mark."""
+    rows = {"basket": ["a", "a", "b", "b"], "item": [2, 5, 2, 5]}
+    table = cl.PrivateTable(rows, {"basket": cl.Text(), "item": cl.Integer(1, 9)}, unit="basket", max_rows=4)
+    with cl.Session({"sold": table}, budget=cl.PureDP(1)) as session:
+        found = publish_baskets(session, "sold", [(2, 5), "7 → 2"], **THRESHOLDS)
+    assert [rule.there_before for rule in found.rules] == [True, False]
+    assert {item for basket in found.data for item in basket} <= {2, 5}
+
+
 def test_words_of_what_went_wrong_inside_stay_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: Any, **more: Any) -> Callable[[], None]:
         raise RuntimeError("n3 holds beer")

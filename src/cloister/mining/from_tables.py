@@ -8,19 +8,21 @@ do not count.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 from cloister.mining.baskets import Baskets
 from cloister.mining.hiding import Method, Sanitised, check_method, hide_rules
-from cloister.mining.long_tables import check_columns, known, numbered
+from cloister.mining.long_tables import check_columns, known, listed, numbered
 from cloister.mining.reading import Read
-from cloister.mining.sensitive import sensitive_rules
+from cloister.mining.rules import Rule
+from cloister.mining.sensitive import named_in, sensitive_rules
 from cloister.mining.thresholds import Thresholds
 from cloister.noise import Random
 from cloister.privacy import Exact, exact_positive
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Category, Text
+from cloister.tables import Text
 
 if TYPE_CHECKING:
     from cloister.session import Door
@@ -63,9 +65,9 @@ def publish_baskets(
     check_method(method)
     Thresholds.of(1, min_support=min_support, min_confidence=min_confidence)
     limit = exact_positive(time_limit, "time_limit")  # what can be refused without looking at a row is
-    domain = access.declaration.column(item)
-    if isinstance(domain, Category):
-        sensitive_rules(Baskets.of([domain.options]), rules)
+    rules = list(rules) if isinstance(rules, Iterable) and not isinstance(rules, str | Rule) else rules  # they are read twice
+    items = listed(access.declaration.column(item))
+    sensitive_rules(Baskets.of([named_in(rules) if items is None else items]), rules)
     what = f"baskets of {table} with rules hidden"
 
     def changed() -> Sanitised:
@@ -96,9 +98,8 @@ def _baskets(prepared: Prepared, item: str, basket: str, random: Random) -> Bask
     codes, places = numbered(columns[item], rows[item][said])
     owners, numbers = numbered(columns[basket], rows[basket][said])
     order = random.permutation(len(owners))
-    domain, items = columns[item], codes.tolist()
-    if isinstance(domain, Category):
-        items, places = domain.options, codes[places]
-    elif not isinstance(domain, Text):
-        items = [domain.decode(code) for code in items]
-    return Baskets.from_pairs(items, len(owners), places, order[numbers])
+    domain, items = columns[item], listed(columns[item])
+    if items is not None:
+        return Baskets.from_pairs(items, len(owners), codes[places].astype("int64") - domain.low_code, order[numbers])
+    held = codes.tolist() if isinstance(domain, Text) else [domain.decode(code) for code in codes.tolist()]
+    return Baskets.from_pairs(held, len(owners), places, order[numbers])

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from cloister.errors import InvalidParameter, UnknownColumn
-from cloister.tables import Domain, PrivateTable, Text
+from cloister.tables import Boolean, Category, Domain, Integer, PrivateTable, Text
+
+_MOST_VALUES = 100_000
 
 
 def check_columns(declaration: PrivateTable, basket: str, item: str, call: str) -> None:
@@ -21,6 +23,12 @@ def check_columns(declaration: PrivateTable, basket: str, item: str, call: str) 
             )
     if item == basket:
         raise InvalidParameter(f"item={item!r} is invalid", why="it is the basket column, too", instead='item="product"')
+
+
+def listed(domain: Domain) -> tuple[Any, ...] | None:
+    """The items that a column declares, whether anybody holds them or not; None where it declares none, or too many to list."""
+    few = isinstance(domain, Category | Integer | Boolean) and (domain.size or _MOST_VALUES + 1) <= _MOST_VALUES
+    return domain.values() if few else None
 
 
 def known(domain: Domain, codes: Any) -> Any:

@@ -82,6 +82,23 @@ def sensitive_rules(baskets: Baskets, rules: Any) -> tuple[Sensitive, ...]:
     return tuple(dict.fromkeys(read))
 
 
+def named_in(rules: Any) -> list[Item]:
+    """All that rules name as items, where nobody knows yet what the baskets hold.
+
+    >>> named_in([("tea, milk", ("jam",)), "tea -> rum"])
+    ['tea, milk', 'jam', 'tea', 'rum', 'tea', 'rum']
+    """
+    sides: list[Any] = []
+    for rule in rules if isinstance(rules, list) else ():
+        if isinstance(rule, str):  # other commas than the plain one are commas where no item has one
+            sides += [side for held in ([], ["，"]) for side in _of_text(Baskets.of([held]), rule)]
+        else:
+            sides += (
+                [rule.antecedent, rule.consequent] if isinstance(rule, Rule) else rule if isinstance(rule, tuple | list) else []
+            )
+    return [each for side in sides for each in (side if isinstance(side, tuple | list | set | frozenset) else [side])]
+
+
 def _rule(baskets: Baskets, rule: Any) -> Sensitive:
     if isinstance(rule, Rule):
         sides: tuple[Any, Any] = (rule.antecedent, rule.consequent)

@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cloister.errors import InvalidParameter, MissingBound
-from cloister.mining.long_tables import check_columns, known, numbered
+from cloister.mining.long_tables import check_columns, known, listed, numbered
 from cloister.mining.top import NoisyItemsets, Picker, by_width, check_universe, counted, picked
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.tables import Boolean, Category, Integer, PrivateTable, Text
+from cloister.tables import PrivateTable, Text
 
 if TYPE_CHECKING:
     from cloister.session import Door
     from cloister.session.questions.spend import Spending
-
-_MOST_VALUES = 100_000
 
 
 def top_itemsets(
@@ -109,14 +107,14 @@ class Picking:
     def universe(self, declaration: PrivateTable) -> tuple[Any, ...]:
         """The declared items."""
         check_columns(declaration, self.basket, self.item, "top_itemsets")
-        domain = declaration.column(self.item)
-        if not isinstance(domain, Category | Integer | Boolean) or (domain.size or _MOST_VALUES + 1) > _MOST_VALUES:
+        values = listed(declaration.column(self.item))
+        if values is None:
             raise MissingBound(
                 f"The column {self.item!r} needs bounds",
                 why="the items that count are not declared",
                 instead=f'columns={{"{self.item}": cl.Category(["tea", "milk"])}}',
             )
-        return domain.values()
+        return values
 
     def picker(self, guarantee: Guarantee, declaration: PrivateTable) -> Picker:
         """The mechanism on counts, from declarations alone."""

@@ -102,7 +102,8 @@ class AmountChannel(Channel):
         if not n:
             return Finding(estimate=self._empty(), total=Number(value=0.0, variance=0.0, n=0), ends=self._ends)
         mean = self.mechanism.mean(sketch)
-        total = Number(value=n * (mean.value - self.middle), variance=n**2 * mean.variance, n=n, part=n * mean.part)
+        drawn = self._drawn(given) * self.mechanism.interval.span**2 * (1 + 2 / _STEPS) / 12  # uniform points of a grid
+        total = Number(value=n * (mean.value - self.middle), variance=n**2 * mean.variance + drawn, n=n, part=n * mean.part)
         estimate = self._bins(sketch, given) if self.want == "spread" else self._split(given)
         return Finding(estimate=estimate, total=total, ends=self._ends)
 
@@ -183,6 +184,11 @@ class AmountChannel(Channel):
         bins = tuple(f"{low} to {high}" for low, high in pairwise(edges)) if self.want == "spread" else ("a number",)
         return bins if self.answered is None else (*bins, NO_ANSWER)
 
+    def _drawn(self, given: Estimate) -> float:
+        """How many report a point that chance drew, of which the mean and the bins are read with its own variety."""
+        fills = self.answered is not None and self.want == "spread"
+        return min(max(float(given.counts[0]), 0.0), float(given.n)) if fills else 0.0
+
     def _split(self, given: Estimate) -> Estimate:
         if self.answered is None:
             return given
@@ -197,7 +203,9 @@ class AmountChannel(Channel):
         return Estimate(
             counts=counts,
             n=sketch.n,
-            variances=np.append(read.variances + given.variances[0] / _BINS**2, given.variances[0]),
+            variances=np.append(
+                read.variances + (given.variances[0] + self._drawn(given) * (_BINS - 1)) / _BINS**2, given.variances[0]
+            ),
             values=self._labels(),
             raw=counts,
             part=max(read.part, given.part),
