@@ -37,12 +37,12 @@ class GaussianParts:
 
 
 def prior_of(sizes: Floats, least: float) -> Floats:
-    """The share of each class, none of them less than one that the noise would hide.
+    """The share of each class, none of them less than one that the noise would hide; equal ones where there are no rows.
 
-    >>> prior_of(np.array([30.0, -5.0]), 10.0).tolist()
-    [0.75, 0.25]
+    >>> prior_of(np.array([30.0, -5.0]), 10.0).tolist(), prior_of(np.zeros(2), 0.0).tolist()
+    ([0.75, 0.25], [0.5, 0.5])
     """
-    kept = np.maximum(sizes, least)
+    kept = np.maximum(sizes, least) if least or (sizes > 0).any() else np.ones(len(sizes))
     return np.asarray(kept / kept.sum())
 
 
