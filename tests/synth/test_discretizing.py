@@ -197,6 +197,17 @@ def test_no_more_bins_are_made_than_were_planned_for() -> None:
             assert len(_bins(weights, lengths, bins)) <= planned
 
 
+def test_cuts_of_a_frame_name_its_columns() -> None:
+    """A name that is misspelt is refused, and not left out."""
+    rows, declared = {"pay": [1, 2, 3]}, {"pay": cl.Integer(0, 9)}
+    wrong: list[Any] = [["pay"], "pay", QuantileBins("pay"), [cl.Binned("pay", [0, 5, 10])]]
+    for cuts in wrong:
+        with pytest.raises(cl.InvalidParameter, match="columns whose bins are bought"):
+            cl.synth.fit_frame(rows, declared, epsilon=1, cuts=cuts)
+    with pytest.raises(cl.UnknownColumn, match="'pya' is unknown"):
+        cl.synth.fit_frame(rows, declared, epsilon=1, cuts=[QuantileBins("pya")])
+
+
 def test_what_can_be_cut_nowhere_is_refused() -> None:
     many = {"code": cl.Category(range(10**6))}
     with pytest.raises(cl.UnsupportedQuery, match="1,000,000 categories, and at most 100,000"):

@@ -325,9 +325,13 @@ def fit_frame(
     >>> model.sample(3)["smoker"].dtype
     dtype('bool')
     """
-    given, asked, way = [frame], {each.name: each for each in cuts}, cast("Method", method)  # any that `fit` takes
+    given, way = [frame], cast("Method", method)  # any that `fit` takes
     del frame  # no frame of a refusal may hold the rows
     table = PrivateTable(given.pop(), columns, unit=unit, max_rows=max_rows, population=FRAME)
+    if not isinstance(cuts, list | tuple) or not all(isinstance(each, QuantileBins | Calendar) for each in cuts):
+        why = "it is a list of columns whose bins are bought"
+        raise InvalidParameter(f"cuts={cuts!r} is invalid", why=why, instead='cuts=[cl.synth.QuantileBins("pay")]')
+    asked = {name: name for name in columns if name != unit} | {each.name: each for each in cuts}
     budget = ApproxDP(epsilon, delta) if exact(delta, "delta") else PureDP(epsilon)
     with Door({"frame": table}, budget=budget, random=random) as door:
         return fit(
@@ -335,7 +339,7 @@ def fit_frame(
             "frame",
             spend=budget,
             method=way,
-            columns=[asked.get(name, name) for name in columns if name != unit],
+            columns=list(asked.values()),
             about=about,
             rules=rules,
             progress=progress,
