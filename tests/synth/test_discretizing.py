@@ -197,6 +197,18 @@ def test_no_more_bins_are_made_than_were_planned_for() -> None:
             assert len(_bins(weights, lengths, bins)) <= planned
 
 
+def test_cuts_are_not_charged_where_the_delta_of_what_follows_is_spent() -> None:
+    names = [f"s{place}" for place in range(7)]
+    kinds = {"pay": cl.Integer(0, 20_000), **dict.fromkeys(names, cl.Boolean())}
+    table = cl.PrivateTable({"pay": [*range(200)], **dict.fromkeys(names, [True, False] * 100)}, kinds)
+    with cl.Session({"t": table}, budget=cl.ApproxDP(20, "1e-6")) as session:
+        fit(session, "t", spend=cl.ApproxDP("0.5", "9e-7"), columns=names, method="pairs")
+        for method in ("pairs", "mst"):
+            with pytest.raises(cl.BudgetExceeded):
+                fit(session, "t", spend=cl.ApproxDP("0.6", "1e-6"), columns=[QuantileBins("pay"), *names], method=method)
+        assert len(session.ledger.charges("t")) == 1
+
+
 def test_cuts_of_a_frame_name_its_columns() -> None:
     """A name that is misspelt is refused, and not left out."""
     rows, declared = {"pay": [1, 2, 3]}, {"pay": cl.Integer(0, 9)}

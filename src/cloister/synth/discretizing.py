@@ -73,8 +73,10 @@ def cut(
     asked: Mapping[str, QuantileBins | Calendar],
     spend: Spending,
     purpose: str,
+    after: Fraction,
 ) -> tuple[list[States], Spending, Origin]:
-    """The columns with the bins and shapes that were bought, what is left of the spend, and where they come from."""
+    """The columns with the bins and shapes that were bought, what is left of the spend, of which up to `after` of the δ is
+    needed, and where they come from."""
     wanted = _wanted(session, table, states, asked)
     if not wanted:
         return list(states), spend, {}
@@ -82,7 +84,8 @@ def cut(
     questions, shares = _questions(wanted)
     plan, population = session.explain(questions, first, shares=shares), session.population_of(table)[0]
     remaining = session.remaining_by[population]
-    if not plan.repeated and amount_of(remaining) < amount_of(whole):  # the cuts alone would be of no use
+    short = amount_of(remaining) < amount_of(whole) or remaining.delta < plan.cost.delta + min(rest.delta, after)
+    if short and not plan.repeated:  # the cuts alone would be of no use
         raise BudgetExceeded(
             f"A charge of {whole} to population {population!r} was refused",
             why=f"{remaining} of its budget remains",

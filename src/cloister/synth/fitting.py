@@ -178,9 +178,11 @@ def fit(
     if cuts:
         if adaptive:
             check_choosing(declaration, table, states, chosen)  # type: ignore[arg-type]
-        else:  # of as many bins as were asked for: the plan of what comes after the cuts is seen before they are charged
-            mean_noise(session, source, [as_if_cut(each, cuts.get(each.name)) for each in ruled.fitted], chosen, spend, wanted)  # type: ignore[arg-type]
-        states, spend, before = cut(session, table, states, cuts, spend, purpose)
+            after = Fraction(1)
+        else:  # of as many bins as cuts may make: the plan of what comes after the cuts is seen before they are charged
+            planned = [as_if_cut(each, cuts.get(each.name)) for each in ruled.fitted]
+            after = mean_noise(session, source, planned, chosen, spend, wanted)[1].delta  # type: ignore[arg-type]
+        states, spend, before = cut(session, table, states, cuts, spend, purpose, after)
         ruled = replace(ruled, states=tuple(states))
     act: Any = choose if adaptive else partial(measure, as_they_are=bool(before_it))
     found, origin = act(session, source, ruled.fitted, chosen, spend, about=wanted, purpose=purpose)
