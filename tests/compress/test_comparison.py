@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 import cloister as cl
-from cloister.compress import DCA, PCA, MultiplicativeNoise, RandomProjection, Rounded, TradeOff, drawn_faces, trade_off
+from cloister.compress import (
+    DCA,
+    LDA,
+    PCA,
+    RUCA,
+    MultiplicativeNoise,
+    RandomProjection,
+    Rounded,
+    TradeOff,
+    drawn_faces,
+    trade_off,
+)
 from cloister.compress.attackers import distance, explained, labels_read, linked, rows_rebuilt, scaled
 from cloister.compress.drawing import normal
 from cloister.compress.from_tables import publish_projections
@@ -218,12 +229,17 @@ def test_projections_of_people_with_several_rows_need_no_declared_unit() -> None
         ({"dimensions": [99]}, "from 1 to 1"),
         ({"dimensions": []}, "dimensions="),
         ({"projections": {}}, "projections="),
+        ({"projections": {"LDA": LDA()}, "columns": ["age", "pay"], "dimensions": [2]}, "2 classes have 1 directions"),
+        ({"projections": {"Rounded": Rounded(PCA())}}, "it is no linear projection"),
+        ({"projections": {"RUCA": RUCA(rho_p=-1)}}, "rho_p=-1 is invalid"),
+        ({"utility": "one"}, "a label has two values or more"),
         ({"table": "nope"}, "'nope' is unknown"),
     ],
 )
 def test_what_needs_no_row_is_refused_before_the_door(changed: dict[str, Any], why: str) -> None:
-    rows = {"age": [*range(60)], "ill": [0, 0, 1, 1] * 15, "sex": [0, 1] * 30}
-    kinds = {"age": cl.Integer(0, 60), "ill": cl.Category([0, 1]), "sex": cl.Category([0, 1])}
+    rows = {"age": [*range(60)], "pay": [*range(60)], "ill": [0, 0, 1, 1] * 15, "sex": [0, 1] * 30, "one": [1] * 60}
+    kinds: dict[str, Any] = {name: cl.Integer(0, 60) for name in ("age", "pay")}
+    kinds |= {"ill": cl.Category([0, 1]), "sex": cl.Category([0, 1]), "one": cl.Category([1])}
     how: dict[str, Any] = {"columns": ["age"], "utility": "ill", "private": "sex", "dimensions": [1]}
     with cl.Session({"people": cl.PrivateTable(rows, kinds)}, budget=cl.PureDP(1)) as session:
         with pytest.raises(CloisterError, match=why):

@@ -92,10 +92,13 @@ def test_one_charge_for_all_of_them() -> None:
         ({"columns": ["ill"]}, "a number with declared bounds"),
         ({"columns": []}, "from 1 to 200 columns"),
         ({"utility": "nobody"}, "nobody"),
+        ({"utility": "one"}, "a label has two values or more"),
+        ({"utility": "ill", "private": "one"}, "a label has two values or more"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_it_is_charged(how: dict[str, Any], why: str) -> None:
-    door = Door({"people": PrivateTable(people(10), COLUMNS)}, budget=PureDP(1))
+    rows = PrivateTable(people(10) | {"one": ["x"] * 10}, COLUMNS | {"one": Category(["x"])})
+    door = Door({"people": rows}, budget=PureDP(1))
     with door, pytest.raises(CloisterError, match=why):
         Scatter.measure(door, "people", spend=1, **{"columns": NUMBERS, **how})
     assert str(door.spent) == "ε = 0"

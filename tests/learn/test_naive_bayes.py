@@ -166,6 +166,15 @@ def test_no_rows_and_no_noise_to_speak_of_make_classes_equally_likely(features: 
     np.testing.assert_allclose(model.predict_proba(np.ones((1, model.n_features_in_))), 0.5)
 
 
+def test_rows_without_a_category_count_in_their_class() -> None:
+    """As those without a number do: a class is not smaller where more values of a category are missing."""
+    rows = {"sex": ["F", None, None, "M"] * 50, "town": ["A"] * 200, "sick": [True, True, True, False] * 50}
+    columns = {"sex": Category(["F", "M"], nullable=True), "town": Category(["A", "B"]), "sick": Boolean()}
+    with Door({"people": PrivateTable(rows, columns=columns)}, budget=PureDP(10**6)) as door:
+        model = GaussianNB(epsilon=10**6).fit_table(door, "people", features=["sex", "town"], target="sick")
+    np.testing.assert_allclose(model.class_count_, [50, 150])
+
+
 def test_a_number_beside_categories_is_a_number_to_either() -> None:
     """A table's are to CategoricalNB, too: so made-up rows of it can be learnt from."""
     X, y = problem()

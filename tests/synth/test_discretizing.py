@@ -13,9 +13,9 @@ import cloister as cl
 from cloister.noise import Random
 from cloister.session.door import Door
 from cloister.synth import Calendar, QuantileBins, SyntheticModel, fit
-from cloister.synth.discretizing import _leaves
+from cloister.synth.discretizing import _bins, _leaves, as_if_cut
 from cloister.synth.measuring import Noisy
-from cloister.synth.states import states_from, states_of
+from cloister.synth.states import States, states_from, states_of
 from cloister.tables import Runs, Strided
 
 ROWS = 20_000
@@ -184,6 +184,40 @@ def test_what_comes_after_the_cuts_is_planned_before_they_are_charged() -> None:
                 fit(session, "t", spend=1, method=method, columns=[QuantileBins("pay"), *list(yes)[:count]])
         assert not session.ledger.charges("t")
         assert fit(session, "t", spend=1, method="histogram", columns=[QuantileBins("pay"), "b0"]).columns[0].number < 51
+
+
+def test_no_more_bins_are_made_than_were_planned_for() -> None:
+    """Else a histogram of all columns is refused once its cuts are paid for."""
+    rows = np.random.default_rng(2)
+    for bins in (2, 10, 50):
+        for _ in range(200):
+            weights = rows.pareto(0.7, 500) * (rows.random(500) < 0.7)
+            planned = as_if_cut(States("pay", cl.Integer(0, 99_999), Strided("pay", 1_000)), QuantileBins("pay", bins)).number
+            lengths = np.asarray(16.0 ** rows.integers(0, 4, 500), dtype=np.float64)
+            assert len(_bins(weights, lengths, bins)) <= planned
+
+
+def test_cuts_are_not_charged_where_the_delta_of_what_follows_is_spent() -> None:
+    names = [f"s{place}" for place in range(7)]
+    kinds = {"pay": cl.Integer(0, 20_000), **dict.fromkeys(names, cl.Boolean())}
+    table = cl.PrivateTable({"pay": [*range(200)], **dict.fromkeys(names, [True, False] * 100)}, kinds)
+    with cl.Session({"t": table}, budget=cl.ApproxDP(20, "1e-6")) as session:
+        fit(session, "t", spend=cl.ApproxDP("0.5", "9e-7"), columns=names, method="pairs")
+        for method in ("pairs", "mst"):
+            with pytest.raises(cl.BudgetExceeded):
+                fit(session, "t", spend=cl.ApproxDP("0.6", "1e-6"), columns=[QuantileBins("pay"), *names], method=method)
+        assert len(session.ledger.charges("t")) == 1
+
+
+def test_cuts_of_a_frame_name_its_columns() -> None:
+    """A name that is misspelt is refused, and not left out."""
+    rows, declared = {"pay": [1, 2, 3]}, {"pay": cl.Integer(0, 9)}
+    wrong: list[Any] = [["pay"], "pay", QuantileBins("pay"), [cl.Binned("pay", [0, 5, 10])]]
+    for cuts in wrong:
+        with pytest.raises(cl.InvalidParameter, match="columns whose bins are bought"):
+            cl.synth.fit_frame(rows, declared, epsilon=1, cuts=cuts)
+    with pytest.raises(cl.UnknownColumn, match="'pya' is unknown"):
+        cl.synth.fit_frame(rows, declared, epsilon=1, cuts=[QuantileBins("pya")])
 
 
 def test_what_can_be_cut_nowhere_is_refused() -> None:

@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from cloister.compress.attackers import rows_rebuilt
 from cloister.compress.comparison import MARK, TradeOff, asked_of, trade_off
+from cloister.compress.drawing import normal, random_of
 from cloister.compress.scatter import bounds_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -127,6 +128,13 @@ def publish_projections(
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(columns):
             why = f"each is a whole number from 1 to {len(columns)}, the number of columns"
             raise InvalidParameter(f"dimensions={dimensions!r} is invalid", why=why, instead="dimensions=[1]")
+    classes = [each.high_code - each.low_code + 1 for each in (access.declaration.columns[name] for name in (utility, private))]
+    X = normal(2 * max(*classes, len(columns)) * len(columns), random_of(0)).reshape(-1, len(columns))
+    use, secret = (np.arange(len(X)) % each for each in classes)
+    for name, made in projections.items():  # what no rows of these declarations could be fitted to is refused before the event
+        for count in dimensions:
+            if not hasattr(clone(made).set_params(n_components=count).fit(X, use, secret), "components_"):
+                raise InvalidParameter(f"{name!r} is invalid", why="it is no linear projection", instead='{"PCA": PCA()}')
     how: dict[str, Any] = {"columns": columns, "utility": utility, "private": private, "dimensions": dimensions}
     return project_rows(access.prepare, access.population, session.ledger, table, projections, who=session.who, **how)
 
@@ -187,7 +195,7 @@ def _pictures(grid: Grid, X: Any, use: Any, secret: Any, projections: Mapping[st
 
 def check_projected(declared: PrivateTable, columns: Sequence[str], utility: str, private: str) -> None:
     """Refuse columns without bounds, and labels without declared values; by declarations alone."""
-    bounds_of(declared, columns)
+    bounds_of(declared, columns, [utility, private])
     check_labels(declared, columns, [utility, private])
     if declared.unit is not None and "unit" in (*columns, utility, private):
         raise InvalidParameter(

@@ -104,7 +104,7 @@ class Scatter:
         columns = list(columns)
         questions, shares = scatter_questions(table, columns, utility, private)
         labels = [each for each in (utility, private) if each is not None]
-        low, high = bounds_of(session.declared(table), columns)
+        low, high = bounds_of(session.declared(table), columns, labels)
         whole, *by = session.measure_all(questions, spend, purpose=purpose, shares=shares)
         read = [_classes(release, low, high, keys=1 if labels else 0) for release in by]
         counts = [np.maximum(found[0], 0.0) for found in read]
@@ -159,9 +159,9 @@ def _between(away: Floats, labels: Any) -> Floats:
     return np.asarray(sums.T @ (sums / sizes[:, None]))
 
 
-def bounds_of(declared: Any, columns: Sequence[str]) -> tuple[Floats, Floats]:
-    """The declared ends of columns of numbers, by which they are scaled to [−1, 1]."""
-    from cloister.tables import Integer, Real
+def bounds_of(declared: Any, columns: Sequence[str], labels: Sequence[str] = ()) -> tuple[Floats, Floats]:
+    """The declared ends of columns of numbers, by which they are scaled to [−1, 1]; labels that no rows divide are refused."""
+    from cloister.tables import Category, Integer, Real
 
     known = declared.columns or {}
     domains = [known.get(name) for name in columns]
@@ -172,6 +172,10 @@ def bounds_of(declared: Any, columns: Sequence[str]) -> tuple[Floats, Floats]:
                 why="a projected column is a number with declared bounds",
                 instead=f'"{name}": cl.Real(0, 100)',
             )
+    for name in labels:
+        if isinstance(domain := known.get(name), Category) and domain.low_code == domain.high_code:
+            why = "a label has two values or more"
+            raise InvalidParameter(f"The column {name!r} is invalid", why=why, instead="another label")
     ends = [[float(each.low), float(each.high)] for each in domains if isinstance(each, Integer | Real)]
     low, high = np.array(ends).T
     return low, np.where(high > low, high, low + 1)

@@ -73,8 +73,10 @@ def cut(
     asked: Mapping[str, QuantileBins | Calendar],
     spend: Spending,
     purpose: str,
+    after: Fraction,
 ) -> tuple[list[States], Spending, Origin]:
-    """The columns with the bins and shapes that were bought, what is left of the spend, and where they come from."""
+    """The columns with the bins and shapes that were bought, what is left of the spend, of which up to `after` of the δ is
+    needed, and where they come from."""
     wanted = _wanted(session, table, states, asked)
     if not wanted:
         return list(states), spend, {}
@@ -82,7 +84,8 @@ def cut(
     questions, shares = _questions(wanted)
     plan, population = session.explain(questions, first, shares=shares), session.population_of(table)[0]
     remaining = session.remaining_by[population]
-    if not plan.repeated and amount_of(remaining) < amount_of(whole):  # the cuts alone would be of no use
+    short = amount_of(remaining) < amount_of(whole) or remaining.delta < plan.cost.delta + min(rest.delta, after)
+    if short and not plan.repeated:  # the cuts alone would be of no use
         raise BudgetExceeded(
             f"A charge of {whole} to population {population!r} was refused",
             why=f"{remaining} of its budget remains",
@@ -103,17 +106,17 @@ def cut(
 
 
 def as_if_cut(states: States, asked: QuantileBins | Calendar | None) -> States:
-    """A column in as many bins as its cuts may make.
+    """A column in as many bins as its cuts may make: twice as many as were asked for (`_bins`).
 
     >>> from cloister.tables import Integer
     >>> states = States("pay", Integer(0, 999), Strided("pay", 10))
     >>> as_if_cut(states, QuantileBins("pay", 7)).number, as_if_cut(states, None).number
-    (7, 100)
+    (15, 100)
     """
     if not isinstance(asked, QuantileBins) or states.bins is None:
         return states
     low, end = states.domain.low_code, states.domain.high_code + 1
-    step = max(-(-(end - low) // asked.bins), 1)
+    step = max((end - low) // (2 * asked.bins), 1)  # rounded down: no fewer than that
     return replace(states, bins=Runs(states.name, (*range(low, end, step), end)))
 
 
@@ -262,10 +265,11 @@ def _bins(weights: Floats, lengths: Floats, bins: int) -> Integers:
     step = weights.sum() / bins
     turn = ((np.cumsum(weights) - weights) / step * (1 + 1e-9)).astype(np.int64)
     begins = np.append(True, np.diff(turn) > 0) | (weights >= step)
-    some = np.flatnonzero(weights > 0)
-    begins[some[1:][np.diff(lengths[some]) != 0]] = True
     begins &= weights > 0  # what is empty belongs to the bin before it, whose shape says so
     begins[0] = True
+    some = np.flatnonzero(weights > 0)
+    apart = some[1:][np.diff(lengths[some]) != 0]
+    begins[apart[~begins[apart]][: max(2 * bins - int(begins.sum()), 0)]] = True  # of the others there are no more than twice
     return np.flatnonzero(begins)
 
 

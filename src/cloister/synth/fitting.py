@@ -178,9 +178,11 @@ def fit(
     if cuts:
         if adaptive:
             check_choosing(declaration, table, states, chosen)  # type: ignore[arg-type]
-        else:  # of as many bins as were asked for: the plan of what comes after the cuts is seen before they are charged
-            mean_noise(session, source, [as_if_cut(each, cuts.get(each.name)) for each in ruled.fitted], chosen, spend, wanted)  # type: ignore[arg-type]
-        states, spend, before = cut(session, table, states, cuts, spend, purpose)
+            after = Fraction(1)
+        else:  # of as many bins as cuts may make: the plan of what comes after the cuts is seen before they are charged
+            planned = [as_if_cut(each, cuts.get(each.name)) for each in ruled.fitted]
+            after = mean_noise(session, source, planned, chosen, spend, wanted)[1].delta  # type: ignore[arg-type]
+        states, spend, before = cut(session, table, states, cuts, spend, purpose, after)
         ruled = replace(ruled, states=tuple(states))
     act: Any = choose if adaptive else partial(measure, as_they_are=bool(before_it))
     found, origin = act(session, source, ruled.fitted, chosen, spend, about=wanted, purpose=purpose)
@@ -325,9 +327,13 @@ def fit_frame(
     >>> model.sample(3)["smoker"].dtype
     dtype('bool')
     """
-    given, asked, way = [frame], {each.name: each for each in cuts}, cast("Method", method)  # any that `fit` takes
+    given, way = [frame], cast("Method", method)  # any that `fit` takes
     del frame  # no frame of a refusal may hold the rows
     table = PrivateTable(given.pop(), columns, unit=unit, max_rows=max_rows, population=FRAME)
+    if not isinstance(cuts, list | tuple) or not all(isinstance(each, QuantileBins | Calendar) for each in cuts):
+        why = "it is a list of columns whose bins are bought"
+        raise InvalidParameter(f"cuts={cuts!r} is invalid", why=why, instead='cuts=[cl.synth.QuantileBins("pay")]')
+    asked = {name: name for name in columns if name != unit} | {each.name: each for each in cuts}
     budget = ApproxDP(epsilon, delta) if exact(delta, "delta") else PureDP(epsilon)
     with Door({"frame": table}, budget=budget, random=random) as door:
         return fit(
@@ -335,7 +341,7 @@ def fit_frame(
             "frame",
             spend=budget,
             method=way,
-            columns=[asked.get(name, name) for name in columns if name != unit],
+            columns=list(asked.values()),
             about=about,
             rules=rules,
             progress=progress,

@@ -36,6 +36,13 @@ class ClassCounts:
 
     counts: Floats
     variance: float
+    missing: Floats | None = None
+    """How many of each class have no value, where it may be missing."""
+
+    def sizes(self) -> tuple[Floats, float]:
+        """How many rows each class has, and the variance of that."""
+        width = self.counts.shape[1] + (self.missing is not None)
+        return self.counts.sum(axis=1) + (0.0 if self.missing is None else self.missing), self.variance * width
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,11 +95,11 @@ def from_table(
         _moments(releases[0], target, classes, numbers)
         if numbers
         else ClassMoments(
-            sizes=np.mean([each.counts.sum(axis=1) for each in categories], axis=0),
+            sizes=np.mean([each.sizes()[0] for each in categories], axis=0),
             counts=np.zeros((len(classes), 0)),
             sums=np.zeros((len(classes), 0)),
             squares=np.zeros((len(classes), 0)),
-            size_variance=float(sum(each.variance * each.counts.shape[1] for each in categories)) / len(categories) ** 2,
+            size_variance=float(sum(each.sizes()[1] for each in categories)) / len(categories) ** 2,
             size_step=1.0,
         )
     )
@@ -145,7 +152,8 @@ def _counts(release: Release, target: str, classes: Sequence[Any], name: str, do
     reading = next(iter(release.readings.values()))
     noisy = reading.values.astype(np.float64)
     counts = np.array([[noisy[where[label, value]] for value in values] for label in classes])
-    return ClassCounts(counts=counts, variance=variance(reading.terms))
+    missing = np.array([noisy[where[label, None]] for label in classes]) if domain.nullable else None
+    return ClassCounts(counts=counts, variance=variance(reading.terms), missing=missing)
 
 
 def _places(release: Release, target: str, classes: Sequence[Any]) -> npt.NDArray[np.int64]:

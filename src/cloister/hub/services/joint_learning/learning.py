@@ -71,7 +71,7 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
                 raise InvalidParameter(
                     self.words.invalid, why="the data set has one owner", instead="a data set of several owners: /pools"
                 )
-            bounds_of(table, order.columns)
+            bounds_of(table, order.columns, order.labels)
             check_labels(table, order.columns, order.labels)
             _check_directions(table, order)
             questions, shares = scatter_questions(order.table, order.columns, order.label or None, None)

@@ -139,7 +139,7 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
             from cloister.compress.from_tables import check_labels
             from cloister.compress.scatter import bounds_of
 
-            bounds_of(table, order.names)
+            bounds_of(table, order.names, [order.utility, order.secret])
             check_labels(table, order.names, [*filter(None, (order.utility, order.secret))])
             return _plan(session, order).cost
 
