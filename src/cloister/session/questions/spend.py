@@ -19,8 +19,6 @@ Measure: TypeAlias = Literal["pure", "approx", "zcdp"]
 Spending: TypeAlias = Exact | Guarantee
 
 _STEPS = 10**6
-_MOST = 10**60
-"""Beyond it, and below its inverse, there is only a mistake of units; between them there is noise for every block."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def _spend_of_text(spend: str, budget: Guarantee) -> Spend:
 def _spend_of(spend: Spending, budget: Guarantee) -> Spend:
     measure = measure_of(budget)
     if not isinstance(spend, PureDP | ApproxDP | ZCDP):
-        amount = _within(exact_positive(spend, "spend"))
+        amount = exact_positive(spend, "spend")
         whole = amount_of(budget)
         share = min(amount / whole, Fraction(1)) if whole else Fraction(0)
         return Spend(measure, amount, budget.delta * share)
@@ -110,13 +108,7 @@ def _spend_of(spend: Spending, budget: Guarantee) -> Spend:
         )
     if amount_of(spend) <= 0:
         raise InvalidParameter(f"spend={spend!r} is invalid", why="it must be greater than 0", instead='spend="0.1"')
-    return Spend(measure, _within(amount_of(spend)), spend.delta)
-
-
-def _within(amount: Fraction) -> Fraction:
-    if not 1 <= amount * _MOST <= _MOST**2:
-        raise InvalidParameter("spend= is invalid", why="it must lie within 1e-60 and 1e60", instead='spend="0.1"')
-    return amount
+    return Spend(measure, amount_of(spend), spend.delta)
 
 
 def shares(sensitivities: Sequence[int], measure: Measure) -> list[Fraction]:
