@@ -144,6 +144,19 @@ def test_margins_grow_with_the_noise() -> None:
         GaussianNB(epsilon=1, bounds=(0, 10)).fit(X, y).margin(1.5)
 
 
+def test_each_number_of_a_table_has_the_noise_of_its_own_block() -> None:
+    """A step of noise is more of a narrow column than of a wide one: whichever is measured last says nothing of the others."""
+    rows: dict[str, Any] = {"age": [1, 5, 9] * 40, "smokes": [True, False] * 60, "sick": [True, True, False] * 40}
+    columns = {"age": Integer(0, 9), "smokes": Boolean(), "sick": Boolean()}
+
+    def noise(*features: str) -> list[float]:
+        with Door({"people": PrivateTable(rows, columns=columns)}, budget=PureDP(8)) as door:
+            model = GaussianNB(epsilon=8).fit_table(door, "people", features=features, target="sick")
+        return list(model.measured_noise_[:, features.index("age")])
+
+    assert noise("age", "smokes") == noise("smokes", "age")
+
+
 @pytest.mark.parametrize("features", [["age"], ["sex"], ["age", "sex"]])
 def test_no_rows_and_no_noise_to_speak_of_make_classes_equally_likely(features: list[str]) -> None:
     """A spend so large that all noise is 0: nothing is divided by the number of rows."""

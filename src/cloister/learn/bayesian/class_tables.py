@@ -113,12 +113,12 @@ def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Seq
     """
     places = _places(release, target, classes)
     counts, sums, squares, sizes = [], [], [], []
-    part, own, nullable = 0.0, [], False
+    parts, own, nullable = [], [], False
     for name, domain in numbers:
         block = Moments(sides=(lowered(2, domain.low_code, domain.high_code, name),))
         below, mixed, above = (release.readings[block.raw((i,))] for i in range(3))
         width = block.width
-        part = max(variance(below.terms), variance(mixed.terms), variance(above.terms)) / width**2
+        parts.append(max(variance(below.terms), variance(mixed.terms), variance(above.terms)) / width**2)
         b0, b1, b2 = (reading.values.astype(np.float64)[places] / width for reading in (below, mixed, above))
         counts.append(b0 + b1 + b2)
         varied = domain.high_code > domain.low_code
@@ -127,8 +127,9 @@ def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Seq
         missing = release.readings.get(f"nulls:{name}") if domain.nullable else None
         nullable = nullable or domain.nullable
         sizes.append(counts[-1] + (0.0 if missing is None else missing.values.astype(np.float64)[places]))
-        own.append(3 * part + (0.0 if missing is None else variance(missing.terms)))
+        own.append(3 * parts[-1] + (0.0 if missing is None else variance(missing.terms)))
     size, size_variance = np.mean(sizes, axis=0), float(sum(own)) / len(own) ** 2
+    part = np.array(parts)  # a step of noise is more of a narrow block than of a wide one
     each = np.stack(counts, axis=1) if nullable else np.repeat(size[:, None], len(numbers), axis=1)
     return ClassMoments(
         sizes=size,
