@@ -230,7 +230,7 @@ def test_projections_of_people_with_several_rows_need_no_declared_unit() -> None
         ({"dimensions": []}, "dimensions="),
         ({"projections": {}}, "projections="),
         ({"projections": {"LDA": LDA()}, "columns": ["age", "pay"], "dimensions": [2]}, "2 classes have 1 directions"),
-        ({"projections": {"Rounded": Rounded(PCA())}}, "it is no linear projection"),
+        ({"projections": {"Rounded": Rounded(PCA())}}, "not a linear projection"),
         ({"projections": {"RUCA": RUCA(rho_p=-1)}}, "rho_p=-1 is invalid"),
         ({"utility": "one"}, "a label has two values or more"),
         ({"table": "nope"}, "'nope' is unknown"),

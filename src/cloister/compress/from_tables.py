@@ -134,7 +134,7 @@ def publish_projections(
     for name, made in projections.items():  # what no rows of these declarations could be fitted to is refused before the event
         for count in dimensions:
             if not hasattr(clone(made).set_params(n_components=count).fit(X, use, secret), "components_"):
-                raise InvalidParameter(f"{name!r} is invalid", why="it is no linear projection", instead='{"PCA": PCA()}')
+                raise InvalidParameter(f"{name!r} is invalid", why="it is not a linear projection", instead='{"PCA": PCA()}')
     how: dict[str, Any] = {"columns": columns, "utility": utility, "private": private, "dimensions": dimensions}
     return project_rows(access.prepare, access.population, session.ledger, table, projections, who=session.who, **how)
 

@@ -332,7 +332,7 @@ def fit_frame(
     table = PrivateTable(given.pop(), columns, unit=unit, max_rows=max_rows, population=FRAME)
     if not isinstance(cuts, list | tuple) or not all(isinstance(each, QuantileBins | Calendar) for each in cuts):
         why = "it is a list of columns whose bins are bought"
-        raise InvalidParameter(f"cuts={cuts!r} is invalid", why=why, instead='cuts=[cl.synth.QuantileBins("pay")]')
+        raise InvalidParameter(f"cuts={cuts!r} is invalid", why=why, instead="a list of QuantileBins and Calendar")
     asked = {name: name for name in columns if name != unit} | {each.name: each for each in cuts}
     budget = ApproxDP(epsilon, delta) if exact(delta, "delta") else PureDP(epsilon)
     with Door({"frame": table}, budget=budget, random=random) as door:
