@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,21 @@ def test_each_person_is_asked_once() -> None:
 
     Counting([(0, 1)], range(2), 1, rounds=7).train(np.linspace(0, 1, 50)[:, None], np.arange(50) % 2)
     assert sorted(asked) == np.linspace(0, 1, 50).tolist()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: LocalLinearRegression((0, 10), (0, 10)),  # type: ignore[arg-type]
+        lambda: LocalLinearRegression([], (0, 10)),
+        lambda: LocalLogisticRegression([], ["no", "yes"]),
+        lambda: LocalLogisticRegression([(0, 1, 2)], ["no", "yes"]),  # type: ignore[list-item]
+        lambda: LocalMoments(5),  # type: ignore[arg-type]
+    ],
+)
+def test_bounds_are_a_pair_for_each_number(made: Callable[[], object]) -> None:
+    with pytest.raises(InvalidParameter, match="bounds= is invalid"):
+        made()
 
 
 def test_refusals() -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.domain import Domain, domain_of
 from cloister.local.frequency.oracle import Reports, Sketch
-from cloister.local.learning.moments import Bounds, Floats, scaled
+from cloister.local.learning.moments import Bounds, Floats, intervals_of, scaled
 from cloister.local.numbers.distribution import Distribution
 from cloister.local.numbers.hybrid import Hybrid
 from cloister.local.numbers.interval import Interval
@@ -45,9 +45,7 @@ class LocalGaussianNB:
     """
 
     def __init__(self, bounds: Bounds, classes: Any, epsilon: Exact = 1, *, mechanism: type[NumericMechanism] = Hybrid) -> None:
-        self.intervals = tuple(Interval.of(low, high) for low, high in bounds)
-        if not self.intervals:
-            raise InvalidParameter("bounds= is invalid", why="it is missing", instead="bounds=[(0, 1), (0, 100)]")
+        self.intervals = intervals_of(bounds)
         self.classes = domain_of(classes)
         options = {"grid": 64} if mechanism is Hybrid else {}
         size = len(self.classes) * (1 + len(self.intervals))

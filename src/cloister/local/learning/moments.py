@@ -78,9 +78,7 @@ class LocalMoments:
     """
 
     def __init__(self, bounds: Bounds, epsilon: Exact = 1) -> None:
-        self.intervals = tuple(Interval.of(low, high) for low, high in bounds)
-        if not self.intervals:
-            raise InvalidParameter("bounds= is invalid", why="it is missing", instead="bounds=[(0, 1), (0, 100)]")
+        self.intervals = intervals_of(bounds)
         d = len(self.intervals)
         self._pairs = np.triu_indices(d)
         self.mechanism = Hybrid(-1, 1, epsilon, grid=64, dimensions=d + len(self._pairs[0]))
@@ -114,6 +112,22 @@ class LocalMoments:
         second = second + np.triu(second, 1).T
         noise = float(np.sqrt(np.median(read.variance)))
         return Moments(mean=mean, covariance=second - np.outer(mean, mean), noise=noise, n=sketch.n)
+
+
+def intervals_of(bounds: Bounds) -> tuple[Interval, ...]:
+    """The bounds of people's numbers, a pair for each.
+
+    >>> intervals_of([(0, 1)])[0].high
+    1.0
+    """
+    try:
+        pairs = [(low, high) for low, high in bounds]
+    except (TypeError, ValueError):
+        pairs = []
+    if not pairs:
+        why = "it is missing, or no pair for each number"
+        raise InvalidParameter("bounds= is invalid", why=why, instead="bounds=[(0, 1), (0, 100)]")
+    return tuple(Interval.of(low, high) for low, high in pairs)
 
 
 def scaled(rows: Any, intervals: Sequence[Interval], *, clip: bool = False) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.domain import domain_of
 from cloister.local.frequency.oracle import Reports, Sketch
-from cloister.local.learning.moments import Bounds, Floats, LocalMoments, scaled, unscaled
+from cloister.local.learning.moments import Bounds, Floats, LocalMoments, intervals_of, scaled, unscaled
 from cloister.local.numbers.hybrid import Hybrid
 from cloister.local.numbers.interval import Interval
 from cloister.noise import Random
@@ -54,7 +54,7 @@ class LocalLinearRegression:
     """
 
     def __init__(self, bounds: Bounds, target: tuple[Exact, Exact], epsilon: Exact = 1) -> None:
-        self.moments = LocalMoments([*bounds, target], epsilon)
+        self.moments = LocalMoments([*((each.low, each.high) for each in intervals_of(bounds)), target], epsilon)
 
     @property
     def guarantee(self) -> PureDP:
@@ -108,7 +108,7 @@ class LocalLogisticRegression:
     """
 
     def __init__(self, bounds: Bounds, classes: Any, epsilon: Exact = 1, *, rounds: int = 20, rate: float = 2.0) -> None:
-        self.intervals = tuple(Interval.of(low, high) for low, high in bounds)
+        self.intervals = intervals_of(bounds)
         self.classes = domain_of(classes)
         if len(self.classes) != 2:
             raise InvalidParameter("classes= is invalid", why="there must be two", instead='classes=["no", "yes"]')
