@@ -5,8 +5,9 @@
 
 Texts are found by Babel's extractors: `_("…")`, `ngettext("…", "…", n)`, `N_("…")` and `{% trans %}`; with a context before
 the text, `pgettext`, `npgettext` and `NC_`. What reaches a page in
-other ways is found in the code (`scripts/translations_found.py`). What was translated stays; a text that is not used any more is
-dropped.
+other ways is found in the code (`scripts/translations_found.py`). What papers of anonymised tables say stands in the catalogue
+with `anonymize` as its place: it stays as long as its words are said there. What was translated stays; a text that is not used
+any more is dropped.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from babel.messages.extract import extract_from_dir, extract_python
 from babel.messages.pofile import read_po, write_po
 
 from cloister.hub.decisions.policy.methods import offered
+from cloister.hub.web.languages import PAPERS
 from cloister.tables.declaring.create_table import PARTLY
 from cloister.tables.declaring.vocabulary import reasons
 from scripts.translations_found import said
@@ -100,6 +102,7 @@ BELOW = (
     "session/execution/stepping.py",
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""
+_PLACE, _WORD = re.compile(r"\{\w+\}"), re.compile(r"[^\W\d_]{3,}")
 _CALLS = re.compile(rb"\b(?:_|n?p?gettext|NC?_)\(")
 
 
@@ -164,7 +167,19 @@ def extracted(folder: Path = HUB) -> Catalog:
     for path in [each for pattern in BELOW for each in sorted(folder.parent.glob(pattern))] if folder == HUB else ():
         for text in said(ast.parse(path.read_text(encoding="utf-8")), errors=True):
             found.add(text, locations=[(path.relative_to(folder.parent).as_posix(), None)])
+    words = _words_of(folder.parent / PAPERS) if folder == HUB else set()
+    for message in read(LANGUAGES[0]) if words else ():
+        if (PAPERS, None) in message.locations and set(_WORD.findall(_PLACE.sub("", str(message.id)))) <= words:
+            found.add(message.id, locations=[(PAPERS, None)], context=message.context)
     return found
+
+
+def _words_of(folder: Path) -> set[str]:
+    """The words of all texts in the code of a folder, with the plurals that it may make of them."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))]
+    texts = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    found = {word for text in texts if isinstance(text, str) for word in _WORD.findall(text)}
+    return found | {f"{word}s" for word in found}
 
 
 def read(code: str, folder: Path = FOLDER) -> Catalog:

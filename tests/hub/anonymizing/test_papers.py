@@ -23,7 +23,6 @@ from cloister.anonymize.certificate import NOT_PROMISED
 from cloister.anonymize.report import NOT_PRIVATE
 from cloister.anonymize.risks.words import LIMITS
 from cloister.hub.services.anonymizing.papers import page_in, words_in
-from cloister.hub.services.anonymizing.words import SENTENCES
 from cloister.hub.web.languages import language_of
 from tests.hub.anonymizing.ordering import RELEASE, get, run
 from tests.hub.house import House, Visitor
@@ -98,7 +97,7 @@ def test_names_and_values_stay_as_they_are() -> None:
 
 def test_what_papers_say_below_the_hub_is_what_the_catalogue_holds() -> None:
     for text in (*NOT_PROMISED, *LIMITS, f"{NOT_PRIVATE}."):
-        assert text in SENTENCES
+        assert text in CHINESE.papers
         assert words_in(CHINESE)(text) != text
 
 
@@ -119,7 +118,7 @@ def test_the_pages_of_the_hub_are_told(house: House, owner: Visitor) -> None:
 def test_a_text_that_could_be_parted_in_very_many_ways_is_told_at_once() -> None:
     """Names of columns are whatever somebody calls them: tried one way after the other, these would take years."""
     words = words_in(language_of("zh_CN"))
-    for text in SENTENCES:
+    for text in CHINESE.papers:
         fixed = re.split(r"\{\w+\}", text)
         for between in filter(None, fixed[1:-1]):
             words((fixed[0] + "x" + between * 1000)[:1990])

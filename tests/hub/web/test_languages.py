@@ -207,6 +207,17 @@ def test_contexts_are_found_kept_and_looked_up(tmp_path: Path, monkeypatch: pyte
     assert page == "Qui2 lignes"
 
 
+def test_a_text_of_a_paper_stays_as_long_as_the_library_says_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No extractor reads it there: it is composed of pieces, and written without the hub."""
+    place, kept = (translations.PAPERS, None), translations.Catalog(locale="zh_CN")
+    kept.add("{published} of {rows} published, {suppressed} suppressed", "一", locations=[place])
+    kept.add("{rows} zebras published", "二", locations=[place])
+    kept.add("{rows} rows published", "三")
+    monkeypatch.setattr(translations, "read", lambda _: kept)
+    used = [message.id for message in translations.extracted() if place in message.locations]
+    assert used == ["{published} of {rows} published, {suppressed} suppressed"]
+
+
 def test_a_catalogue_is_written_as_it_is_read(tmp_path: Path) -> None:
     catalogue = translations.Catalog(locale="zh_CN")
     catalogue.add("Ask", "提问", locations=[("web/base.html", 3)])

@@ -24,6 +24,8 @@ from cloister.hub.web.retelling import CONTEXT, Shapes
 from cloister.printable import shown
 
 TRANSLATIONS = Path(__file__).parent / "translations"
+PAPERS = "anonymize"
+"""Where the texts of papers stand, to the catalogue: in a folder below the hub, as Python that no extractor reads."""
 
 
 class _InContext(str):
@@ -65,6 +67,8 @@ class Language:
     messages: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict, repr=False)
     """By the English text; where that has a context, by the two with gettext's sign between them."""
     plural: Callable[[int], int] = field(default=lambda count: int(count != 1), repr=False)
+    papers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What reports, certificates and risk pages of anonymised tables say: the texts whose place is `PAPERS`."""
 
     @property
     def locale(self) -> Locale:
@@ -141,15 +145,18 @@ def language_of(code: str) -> Language:
     with path.open("rb") as file:
         catalogue = read_po(file, locale=code)
     messages: dict[str, str | tuple[str, ...]] = {}
+    papers = {}
     for message in catalogue:
         if message.id and not message.fuzzy:
+            if (PAPERS, None) in message.locations:
+                papers[str(message.id)] = str(message.string)
             context = f"{message.context}{CONTEXT}" if message.context else ""
             if isinstance(message.id, str):
                 messages[context + message.id] = str(message.string or "")
             else:
                 messages[context + message.id[0]] = tuple(str(each) for each in message.string or ())
     plural_of = gettext.c2py(catalogue.plural_expr)
-    return Language(code=code, tag=known.tag, name=known.name, messages=messages, plural=plural_of)
+    return Language(code=code, tag=known.tag, name=known.name, messages=messages, plural=plural_of, papers=papers)
 
 
 LANGUAGES: dict[str, Language] = {

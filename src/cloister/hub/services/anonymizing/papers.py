@@ -1,7 +1,7 @@
 """Reports, certificates and risk pages in the reader's language: they are kept as they were written, and told when they leave.
 
-Each text of a page is looked for among those that such papers have (`words.py`), with the values that were put into it: those
-stay as they are. Names of columns, labels and values of rows are none of these texts, and are not touched.
+Each text of a page is looked for among those that such papers have (`Language.papers`), with the values that were put into it:
+those stay as they are. Names of columns, labels and values of rows are none of these texts, and are not touched.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from html import unescape
 from typing import NamedTuple
 
-from cloister.hub.services.anonymizing.words import ATTACKERS, KEYS, NESTED, SENTENCES, STEPS
+from cloister.hub.services.anonymizing.words import ATTACKERS, KEYS, NESTED, STEPS
 from cloister.hub.web.languages import Language, language_of
 from cloister.printable import escape
 
@@ -105,9 +105,11 @@ def _known(code: str) -> tuple[dict[str, str], list[_Shape], list[_Shape]]:
     """Texts without places; texts with places, the longest first; those that stand only within others."""
     language = language_of(code)
     whole = {key: language.gettext(text) for key, text in KEYS.items()}
-    whole |= {text: language.gettext(text) for text in SENTENCES if not _PLACE.search(text)}
+    whole |= {text: said for text, said in language.papers.items() if not _PLACE.search(text)}
     whole |= {f"{text[:_SHORT]}…": said for text, said in list(whole.items()) if len(text) > _SHORT + 1}
-    shapes = [_shape(text, language.gettext(text)) for text in sorted(SENTENCES, key=len, reverse=True) if _PLACE.search(text)]
+    shapes = [
+        _shape(text, language.papers[text]) for text in sorted(language.papers, key=len, reverse=True) if _PLACE.search(text)
+    ]
     shapes += [_shape(f"{key} ({{column}})", f"{language.gettext(text)} ({{column}})") for key, text in ATTACKERS.items()]
     return whole, shapes, [_shape(text, language.gettext(text)) for text in NESTED]
 
