@@ -26,6 +26,7 @@ from babel.messages.extract import extract_from_dir, extract_python
 from babel.messages.pofile import read_po, write_po
 
 from cloister.hub.decisions.policy.methods import offered
+from cloister.hub.platform.trail.words import DETAILS
 from cloister.hub.web.languages import PAPERS
 from cloister.tables.declaring.create_table import PARTLY
 from cloister.tables.declaring.vocabulary import reasons
@@ -164,6 +165,8 @@ def extracted(folder: Path = HUB) -> Catalog:
         found.add(method.title, locations=[("learn/frame/catalogue.py", None)])
     for text in (*reasons(), PARTLY) if folder == HUB else ():
         found.add(text, locations=[("tables/declaring", None)])
+    for text in DETAILS if folder == HUB else ():
+        found.add(text, locations=[("platform/trail/words.py", None)])
     for path in [each for pattern in BELOW for each in sorted(folder.parent.glob(pattern))] if folder == HUB else ():
         for text in said(ast.parse(path.read_text(encoding="utf-8")), errors=True):
             found.add(text, locations=[(path.relative_to(folder.parent).as_posix(), None)])

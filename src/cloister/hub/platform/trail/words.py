@@ -177,55 +177,13 @@ KINDS = {
 }
 """What objects are called that have no name of their own."""
 
-DETAILS = (
-    N_("about"),
-    N_("address"),
-    N_("after"),
-    N_("algorithm"),
-    N_("attempt"),
-    N_("before"),
-    N_("by"),
-    N_("bytes"),
-    N_("changed"),
-    N_("charged by"),
-    N_("columns"),
-    N_("data sets"),
-    N_("days"),
-    N_("decision"),
-    N_("ended"),
-    N_("filters"),
-    N_("form"),
-    N_("format"),
-    N_("grants"),
-    N_("job"),
-    N_("joined"),
-    N_("ledger lines"),
-    N_("made by"),
-    N_("name"),
-    N_("outcome"),
-    N_("person"),
-    N_("policy"),
-    N_("population"),
-    N_("project"),
-    N_("purpose"),
-    N_("reason"),
-    N_("release"),
-    N_("request"),
-    N_("roles"),
-    N_("rows"),
-    N_("rule"),
-    N_("scopes"),
-    N_("service"),
-    N_("share"),
-    N_("state"),
-    N_("title"),
-    N_("until"),
-    N_("version"),
-    N_("via"),
-    N_("wanted"),
-    N_("who"),
-    N_("why"),
-    N_("withdrawn"),
+DETAILS = tuple(
+    (
+        "about, address, after, algorithm, attempt, before, by, bytes, changed, charged by, columns, data sets, days, "
+        "decision, ended, filters, form, format, grants, job, joined, ledger lines, made by, name, outcome, person, "
+        "policy, population, project, purpose, reason, release, request, roles, rows, rule, scopes, service, share, "
+        "state, title, until, version, via, wanted, who, why, withdrawn"
+    ).split(", ")
 )
 """What a line may say besides, as a page names it."""
 
