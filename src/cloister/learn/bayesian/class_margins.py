@@ -26,10 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloister.learn.bayesian.moments import BITS, ClassMoments, Floats
-from cloister.learn.frame.margins import wider_quantile
+from cloister.learn.frame.margins import miss_of, wider_quantile
 
 _OTHERS = 0.05
-_LEAST_MISS = 1e-13
 _ROUNDED = 2.0 ** -(BITS + 1)
 
 
@@ -77,7 +76,7 @@ class Measured:
         n, S, Q = self.numbers
         e, f, g, ge, fe, *step = self.noises
         off = 3 * _ROUNDED + 2 * self._step(step)
-        miss = max(1 - float(confidence), _LEAST_MISS)
+        miss = miss_of(confidence)
         q, rare = wider_quantile(1 - miss * (1 - _OTHERS)), wider_quantile(1 - miss * _OTHERS / 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             m = np.clip(np.where(n > 0, S / n, 0.0), -1.0, 1.0)
