@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.evaluation import fit_and_score
+from cloister.learn.assessment.curve import price_of_privacy
+from cloister.learn.assessment.evaluation import fit_and_score, split
 from cloister.learn.assessment.selection import PrivateSearch, Stopping, cross_validate
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
@@ -264,3 +266,26 @@ def test_whether_a_part_has_rows_decides_on_no_error(people: int) -> None:
         cross_validate(Threshold(bounds=(0, 1)), rows, said, folds=3, random=drawn)
         PrivateSearch(Threshold(bounds=(0, 1)), {"at": ["0.1", "0.5"]}, method="parts", random=drawn).fit(rows, said)
         PrivateSearch(Threshold(bounds=(0, 1)), {"at": ["0.1", "0.5"]}, tries=2, random=drawn).fit(rows, said)
+
+
+def test_a_target_of_another_length_is_refused_and_none_too() -> None:
+    """They ended in errors of numpy and of Python."""
+    rows, y = np.array([[0.2], [0.8]] * 50), [0, 1] * 50
+    model = Threshold(bounds=(0, 1))
+    asked: list[Any] = [partial(each, model) for each in (cross_validate, price_of_privacy, fit_and_score)]
+    asked.append(PrivateSearch(model, {"at": ["0.5"]}).fit)
+    for wrong in (y[:-1], None, 1):
+        for ask in asked:
+            with pytest.raises(InvalidParameter, match="y is invalid"):
+                ask(rows, wrong)
+    with pytest.raises(InvalidParameter, match="y is invalid"):
+        split(rows, y[:-1])
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+def test_frames_are_parted_whatever_package_they_are_of(package: str) -> None:
+    module = pytest.importorskip(package)
+    made = module.table if package == "pyarrow" else module.DataFrame
+    rows, y = made({"年龄": [0.2, 0.8] * 200}), [0, 1] * 200
+    found = cross_validate(Threshold(bounds=(0, 1), at="0.5"), rows, y, epsilon=5, random=Random.deterministic(1))
+    assert found.total.value > 0.9

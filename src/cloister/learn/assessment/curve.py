@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.evaluation import split
+from cloister.learn.assessment.evaluation import paired, split
 from cloister.learn.assessment.judging import Measure, judge_of, measure_of, rows_for
 from cloister.learn.decomposition.captured import captured, captures
 from cloister.learn.frame.catalogue import name_of
@@ -189,6 +189,7 @@ def price_of_privacy(
     chosen: Measured = "captured" if captures(model) and measure in (None, "captured") else measure_of(model, _judged(measure))
     if chosen == "confusion":
         raise InvalidParameter("measure='confusion' is invalid", why="a curve is of one number", instead='measure="accuracy"')
+    X = X if chosen == "captured" else paired(X, y)
     found: dict[Fraction | None, list[float]] = {epsilon: [] for epsilon in [*wanted, None]}
     for run in range(runs):
         if progress is not None:

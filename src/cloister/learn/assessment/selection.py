@@ -22,7 +22,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.evaluation import in_rows, split, taken
+from cloister.learn.assessment.evaluation import paired, split, taken
 from cloister.learn.assessment.judging import judge_of, measure_of, rows_for
 from cloister.learn.assessment.scores import Proportion, Score
 from cloister.learn.frame.base import PrivateModel
@@ -82,7 +82,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter(
                 f"method={self.method!r} is invalid", why='known are "stopping" and "parts"', instead='method="stopping"'
             )
-        parts = split(in_rows(X, self.estimator), y, test=self.test, random=self.random)
+        parts = split(paired(X, y, self.estimator), y, test=self.test, random=self.random)
         self.guarantee_ = whole
         self.marked_ = bool(self.random is not None and self.random.marked)
         (self._by_stopping if self.method == "stopping" else self._by_parts)(settings, whole, *parts)
@@ -193,7 +193,8 @@ def cross_validate(
     account: Guarantee = whole if isinstance(whole, PureDP) else ZCDP(zcdp_within(epsilon=whole.epsilon, delta=whole.delta).rho)
     portion = exact_probability(training, "training")
     one, judged = _portion(account, portion / (folds - 1)), _portion(account, 1 - portion)
-    X, place = in_rows(X, estimator), source.below(folds, len(y))
+    X = paired(X, y, estimator)
+    place = source.below(folds, len(y))
     scores = []
     for fold in range(folds):
         model: PrivateModel = clone(estimator)
