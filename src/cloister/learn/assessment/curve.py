@@ -187,8 +187,8 @@ def price_of_privacy(
             instead='epsilons=["0.1", 1, 10], runs=10',
         )
     chosen: Measured = "captured" if captures(model) and measure in (None, "captured") else measure_of(model, _judged(measure))
-    if chosen == "confusion":
-        raise InvalidParameter("measure='confusion' is invalid", why="a curve is of one number", instead='measure="accuracy"')
+    if chosen in ("confusion", "reliability"):
+        raise InvalidParameter(f"measure={chosen!r} is invalid", why="a curve is of one number", instead='measure="accuracy"')
     X = X if chosen == "captured" else paired(X, y)
     found: dict[Fraction | None, list[float]] = {epsilon: [] for epsilon in [*wanted, None]}
     for run in range(runs):
@@ -228,7 +228,7 @@ def _one(
     twin: PrivateModel = clone(model).set_params(**({"privacy": None} if epsilon is None else {"epsilon": epsilon}))
     twin.random = random
     if measure == "captured":
-        return captured(twin.fit(parts[0]), parts[1])
+        return captured(twin.fit(parts[0]), parts[1]) if len(parts[1]) > 1 else math.nan
     X, X_test, y, y_test = parts
     twin.fit(X, y)
     judge = judge_of(twin, measure)
