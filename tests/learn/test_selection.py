@@ -18,6 +18,7 @@ from cloister.learn.assessment.evaluation import fit_and_score, split
 from cloister.learn.assessment.selection import PrivateSearch, Stopping, cross_validate
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
+from cloister.learn.linear_models.linear import LinearRegression
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.tiers import by_day_and_night
@@ -289,3 +290,25 @@ def test_frames_are_parted_whatever_package_they_are_of(package: str) -> None:
     rows, y = made({"年龄": [0.2, 0.8] * 200}), [0, 1] * 200
     found = cross_validate(Threshold(bounds=(0, 1), at="0.5"), rows, y, epsilon=5, random=Random.deterministic(1))
     assert found.total.value > 0.9
+
+
+@pytest.mark.parametrize("method", ["stopping", "parts"])
+@pytest.mark.parametrize(
+    ("grid", "why"), [([], "a list of values"), ({"at": "0.5"}, "a list of values"), ({"no": [1]}, "no such")]
+)
+def test_settings_that_are_none_are_refused(method: Any, grid: Any, why: str) -> None:
+    """They were errors about a generator's bound, or scikit-learn's."""
+    with pytest.raises(InvalidParameter, match=why):
+        PrivateSearch(Threshold(bounds=(0, 1)), grid, method=method).fit(X, Y)
+
+
+@pytest.mark.parametrize("setting", ["bounds_y", "classes"])
+def test_what_is_predicted_is_the_same_for_every_try(setting: str) -> None:
+    """Errors are counted over the width of the target: of (0, 10) and (0, 1000) the wider was chosen."""
+    with pytest.raises(InvalidParameter, match="the same for every try"):
+        PrivateSearch(LinearRegression(bounds=(0, 1)), {setting: [(0, 1), (0, 1000)]}, method="parts").fit(X, 10 * X[:, 0])
+
+
+def test_no_tries_are_not_the_usual_ones() -> None:
+    with pytest.raises(InvalidParameter, match="tries=0"):
+        search(tries=0).fit(X, Y)

@@ -30,7 +30,7 @@ from cloister.noise import PermuteAndFlip, Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, RenyiCurve, exact_probability, zcdp_within
 
-_PROMISE = ("delta", "epsilon", "privacy", "random")
+_NEVER_TRIED = ("bounds_y", "classes", "delta", "epsilon", "privacy", "random")
 
 
 @dataclass(eq=False, repr=False)
@@ -47,7 +47,8 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     pure. The number of tries stays hidden from who cannot time the search (how long it takes speaks of how many there were).
     Parts: each model has the whole promise on its own rows, and permute-and-flip (McKenna & Sheldon 2020) chooses with ε by the
     hits on the part that is left, which one row moves by at most 1, all the same way: so the whole promise again (Chaudhuri,
-    Monteleoni & Sarwate 2011, Algorithm 3, with another choice). A setting may not say `epsilon`, `delta`, `privacy` or `random`.
+    Monteleoni & Sarwate 2011, Algorithm 3, with another choice). A setting may not say `epsilon`, `delta`, `privacy`, `random`,
+    `classes` or `bounds_y`.
 
     After `fit`: `best_estimator_`, `best_params_`, `best_score_`, `guarantee_`, `spent_`, `report()`. The score is None for
     parts: only the choice was released. For stopping it is the best of several, so a little too bright, and its margin is wider
@@ -75,8 +76,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Search, and keep the best model."""
         _check_model(self.estimator)
-        settings = list(ParameterGrid(self.grid))
-        _check_settings(settings)
+        settings = _settings(self.estimator, self.grid)
         whole: Guarantee = PureDP(self.epsilon) if self.delta in (None, 0) else ApproxDP(self.epsilon, self.delta)
         if self.method not in ("stopping", "parts"):
             raise InvalidParameter(
@@ -91,7 +91,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _by_stopping(self, settings: list[Any], whole: Guarantee, X: Any, X_test: Any, y: Any, y_test: Any) -> None:
-        stopping = Stopping(law=self.law, tries=self.tries or max(2, 4 * len(settings)))
+        stopping = Stopping(law=self.law, tries=max(2, 4 * len(settings)) if self.tries is None else self.tries)
         one = stopping.one_try(whole)
         source = self.random or default_random()
         self.best_score_: Score | None = None
@@ -260,15 +260,24 @@ def _lines(one: Guarantee, whole: Guarantee, stopping: Stopping) -> tuple[Share,
     return (Share(what=what, currency="rho", amount=one.rho, portion=Fraction(1)),)
 
 
-def _check_settings(settings: Sequence[Mapping[str, Any]]) -> None:
-    """A setting may not say what is promised: without privacy a try would look up classes and bounds in the rows."""
+def _settings(estimator: PrivateModel, grid: Any) -> list[Mapping[str, Any]]:
+    """A setting may not say what is promised: without privacy a try would look up classes and bounds in the rows. Nor what the
+    target is, by which scores are compared: one of wider bounds would have the lesser errors."""
+    try:
+        settings = list(ParameterGrid(grid))
+    except (TypeError, ValueError):
+        settings = []
+    if not settings:
+        why = "it has a list of values for each parameter that is tried"
+        raise InvalidParameter("grid= is invalid", why=why, instead='PrivateSearch(Ridge(…), {"alpha": [0.1, 1]})')
     for name in sorted({name for setting in settings for name in setting}):
-        if name in _PROMISE:
-            raise InvalidParameter(
-                f"The setting {name!r} is invalid",
-                why="the search itself says what is promised, and every try keeps to its part of that",
-                instead="PrivateSearch(model, grid, epsilon=1)",
-            )
+        why = "it says what is promised or what is predicted, which is the same for every try"
+        if name not in _NEVER_TRIED:
+            why = f"{type(estimator).__name__} has no such parameter"
+        if name in _NEVER_TRIED or name not in estimator.get_params():
+            instead = "PrivateSearch(model, grid, epsilon=1)"
+            raise InvalidParameter(f"The setting {name!r} is invalid", why=why, instead=instead)
+    return settings
 
 
 def _check_model(estimator: Any) -> None:
