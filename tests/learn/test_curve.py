@@ -132,7 +132,7 @@ def test_what_is_captured_is_told_exactly() -> None:
 
 
 def test_a_measure_of_groups_is_for_groups() -> None:
-    with pytest.raises(InvalidParameter, match="the measure of groups"):
+    with pytest.raises(InvalidParameter, match="for this model there are accuracy"):
         price_of_privacy(Threshold(bounds=(0, 1)), X, Y, measure="captured")
     with pytest.raises(InvalidParameter, match="neither classes nor numbers"):
         price_of_privacy(KMeans(2, bounds=(0, 1)), X, measure="accuracy")

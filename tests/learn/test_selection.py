@@ -16,6 +16,7 @@ from cloister.errors import InvalidParameter
 from cloister.learn.assessment.curve import price_of_privacy
 from cloister.learn.assessment.evaluation import fit_and_score, split
 from cloister.learn.assessment.selection import PrivateSearch, Stopping, cross_validate
+from cloister.learn.bayesian.naive_bayes import GaussianNB
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
 from cloister.learn.linear_models.linear import LinearRegression
@@ -305,8 +306,9 @@ def test_settings_that_are_none_are_refused(method: Any, grid: Any, why: str) ->
 @pytest.mark.parametrize("setting", ["bounds_y", "classes"])
 def test_what_is_predicted_is_the_same_for_every_try(setting: str) -> None:
     """Errors are counted over the width of the target: of (0, 10) and (0, 1000) the wider was chosen."""
+    model = LinearRegression(bounds=(0, 1)) if setting == "bounds_y" else GaussianNB(bounds=(0, 1))
     with pytest.raises(InvalidParameter, match="the same for every try"):
-        PrivateSearch(LinearRegression(bounds=(0, 1)), {setting: [(0, 1), (0, 1000)]}, method="parts").fit(X, 10 * X[:, 0])
+        PrivateSearch(model, {setting: [(0, 1), (0, 1000)]}, method="parts").fit(X, 10 * X[:, 0])
 
 
 def test_no_tries_are_not_the_usual_ones() -> None:

@@ -22,7 +22,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.evaluation import paired, split, taken
+from cloister.learn.assessment.evaluation import judged, paired, split, taken
 from cloister.learn.assessment.judging import judge_of, measure_of, rows_for
 from cloister.learn.assessment.scores import Proportion, Score
 from cloister.learn.frame.base import PrivateModel
@@ -121,10 +121,9 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         choice = PermuteAndFlip(epsilon=epsilon, sensitivity=judge.reach["l1"], monotone=True)
         best = choice.release(np.array(hits), random=source)
         self.best_estimator_, self.best_params_, self.best_score_ = models[best], dict(settings[best]), None
-        size = Allowance(whole).size
-        currency = Allowance(whole).currency
+        given = Allowance(whole)
         what = f"training each of {len(settings)} settings on its own rows, and choosing on others"
-        self.spent_ = (Share(what=what, currency=currency, amount=size, portion=Fraction(1)),)
+        self.spent_ = (Share(what=what, currency=given.currency, amount=given.size, portion=Fraction(1)),)
 
     def _trained(self, setting: Mapping[str, Any], promise: Guarantee, X: Any, y: Any) -> PrivateModel:
         model: PrivateModel = clone(self.estimator).set_params(**setting)
@@ -192,7 +191,7 @@ def cross_validate(
     whole: PureDP | ApproxDP = PureDP(epsilon) if delta in (None, 0) else ApproxDP(epsilon, delta)
     account: Guarantee = whole if isinstance(whole, PureDP) else ZCDP(zcdp_within(epsilon=whole.epsilon, delta=whole.delta).rho)
     portion = exact_probability(training, "training")
-    one, judged = _portion(account, portion / (folds - 1)), _portion(account, 1 - portion)
+    one, judging = _portion(account, portion / (folds - 1)), _portion(account, 1 - portion)
     X = paired(X, y, estimator)
     place = source.below(folds, len(y))
     scores = []
@@ -201,8 +200,8 @@ def cross_validate(
         model.random = random
         rest = place != fold
         model._fitted(model._checked(taken(X, rest), taken(y, rest)), model._allowance(one))
-        score = _scored(model, judged, taken(X, ~rest), taken(y, ~rest), source)
-        scores.append(replace(score, guarantee=judged if one <= judged else one))
+        score = _scored(model, judging, taken(X, ~rest), taken(y, ~rest), source)
+        scores.append(replace(score, guarantee=judging if one <= judging else one))
     first = scores[0]
     total = Proportion(
         name=first.name,
@@ -227,10 +226,7 @@ def _portion(account: Guarantee, portion: Fraction) -> Guarantee:
 
 
 def _scored(model: PrivateModel, promise: Guarantee, X: Any, y: Any, source: Random) -> Proportion:
-    judge = judge_of(model, _measure(model))
-    features, truth = rows_for(model, X, y, judge)
-    share = Allowance(promise).rest("judging")
-    found = judge.answer(judge.released(model, features, truth, share, source), share, promise, marked=source.marked)
+    found = judged(model, X, y, _measure(model), promise, source)
     assert isinstance(found, Proportion)
     return found
 
@@ -270,11 +266,11 @@ def _settings(estimator: PrivateModel, grid: Any) -> list[Mapping[str, Any]]:
     if not settings:
         why = "it has a list of values for each parameter that is tried"
         raise InvalidParameter("grid= is invalid", why=why, instead='PrivateSearch(Ridge(…), {"alpha": [0.1, 1]})')
+    known = estimator.get_params()
     for name in sorted({name for setting in settings for name in setting}):
-        why = "it says what is promised or what is predicted, which is the same for every try"
-        if name not in _NEVER_TRIED:
-            why = f"{type(estimator).__name__} has no such parameter"
-        if name in _NEVER_TRIED or name not in estimator.get_params():
+        if name in _NEVER_TRIED or name not in known:
+            why = "it says what is promised or what is predicted, which is the same for every try"
+            why = why if name in known else f"{type(estimator).__name__} has no such parameter"
             instead = "PrivateSearch(model, grid, epsilon=1)"
             raise InvalidParameter(f"The setting {name!r} is invalid", why=why, instead=instead)
     return settings
