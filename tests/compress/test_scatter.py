@@ -104,6 +104,20 @@ def test_what_cannot_be_measured_is_refused_before_it_is_charged(how: dict[str, 
     assert str(door.spent) == "ε = 0"
 
 
+def test_rows_without_a_label_are_left_out_as_where_projections_are_published() -> None:
+    """They were a class of their own: of two classes LDA had two directions, and what lies within classes had theirs in it."""
+    rows = people(400)
+    rows["ill"] = [None if age > 60 else ill for age, ill in zip(rows["age"], rows["ill"], strict=True)]
+    columns = {**COLUMNS, "ill": Category(["no", "yes"], nullable=True)}
+    with Door({"people": PrivateTable(rows, columns)}, budget=PureDP(1_000_000)) as door:
+        found = Scatter.measure(door, "people", columns=NUMBERS, utility="ill", spend=1_000_000)
+    kept = [place for place, ill in enumerate(rows["ill"]) if ill is not None]
+    exact = Scatter.of_rows(scaled(rows)[kept], [rows["ill"][place] for place in kept])
+    for name in ("mean", "total", "utility"):
+        np.testing.assert_allclose(getattr(found, name), getattr(exact, name), rtol=1e-3, atol=0.1)
+    assert found.classes == 2
+
+
 def test_a_scatter_that_lacks_a_label_is_refused() -> None:
     found, _ = measured(people(100), 1, utility="ill")
     with pytest.raises(InvalidParameter, match="none by the label of private"):

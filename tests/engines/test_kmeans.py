@@ -8,10 +8,11 @@ import numpy as np
 
 import cloister as cl
 from cloister.learn import KMeans
-from cloister.learn.clustering.kmeans_tables import nearest_in_steps, place_of_table, round_of_table
+from cloister.learn.clustering.kmeans_tables import place_of_table, round_of_table
 from cloister.learn.frame.budget_account import BudgetAccount
 from cloister.learn.frame.encoding import Encoder
 from cloister.noise import Random
+from tests.learn.test_kmeans_tables import nearest_in_steps
 
 from .conftest import Loader
 

@@ -18,6 +18,7 @@ from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn import LinearRegression, PrivateSearch, cross_validate, fit_and_score
 from cloister.learn.frame.base import places_of
 from cloister.learn.frame.bounds import Box, box_of, classes_of, interval_of, steps_of
+from cloister.learn.frame.catalogue import class_of
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.reading import number_of
 from cloister.learn.frame.scaling import BoundedScaler
@@ -282,3 +283,16 @@ def test_boxes_map_to_unit_and_centre() -> None:
     assert (box.unit(rows) <= 1).all()
     assert (np.abs(box.centred(rows)) <= 1).all()
     assert box.unit(rows)[:, 1].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("confidence", [95, 1, -1])
+@pytest.mark.parametrize("kind", ["GaussianNB", "KMeans", "LinearRegression", "PCA"])
+def test_a_confidence_that_is_none_is_refused(kind: str, confidence: int) -> None:
+    """`margin(95)` was that of 0.999999999999, in silence."""
+    model = class_of(kind)(epsilon=1, bounds=(0, 1), random=Random.deterministic(1))
+    if kind == "LinearRegression":
+        model.bounds_y = (0, 1)
+    model.fit([[0.1, 0.2], [0.9, 0.4]] * 50, None if model.target_kind == "none" else [0, 1] * 50)
+    assert model.margin("0.95") is not None
+    with pytest.raises(InvalidParameter, match="confidence="):
+        model.margin(confidence)

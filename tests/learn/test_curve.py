@@ -11,6 +11,7 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.learn.assessment.curve import Curve, Point, price_of_privacy
+from cloister.learn.bayesian.naive_bayes import GaussianNB
 from cloister.learn.clustering.kmeans import KMeans
 from cloister.learn.decomposition.captured import captured
 from cloister.learn.decomposition.pca import PCA
@@ -105,6 +106,8 @@ def test_wrong_curves_are_refused() -> None:
         price_of_privacy(model, X, Y, runs=0)
     with pytest.raises(InvalidParameter, match="one number"):
         price_of_privacy(model, X, Y, measure="confusion")
+    with pytest.raises(InvalidParameter, match="one number"):
+        price_of_privacy(GaussianNB(bounds=(0, 1)), X, Y, measure="reliability")
     with pytest.raises(InvalidParameter, match="predicts neither"):
         price_of_privacy(BoundedScaler(bounds=(0, 1)), X, Y)  # type: ignore[arg-type]
 
@@ -129,10 +132,19 @@ def test_what_is_captured_is_told_exactly() -> None:
 
 
 def test_a_measure_of_groups_is_for_groups() -> None:
-    with pytest.raises(InvalidParameter, match="the measure of groups"):
+    with pytest.raises(InvalidParameter, match="for this model there are accuracy"):
         price_of_privacy(Threshold(bounds=(0, 1)), X, Y, measure="captured")
     with pytest.raises(InvalidParameter, match="neither classes nor numbers"):
         price_of_privacy(KMeans(2, bounds=(0, 1)), X, measure="accuracy")
+
+
+def test_a_run_that_judges_directions_by_one_row_is_none() -> None:
+    """It counted as one in which nothing is explained, and drew the mean to 0."""
+    line = np.repeat(np.linspace(0, 1, 12)[:, None], 2, axis=1)
+    found = price_of_privacy(PCA(1, bounds=(0, 1)), line, epsilons=[1000], runs=40, test="0.1", random=Random.deterministic(1))
+    assert found.plain is not None
+    assert found.plain.values == pytest.approx([1.0] * found.plain.runs)
+    assert 0 < found.plain.runs < 40
 
 
 def test_a_run_that_judges_nothing_is_none() -> None:

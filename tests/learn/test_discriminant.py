@@ -80,6 +80,18 @@ def test_a_table_gives_what_rows_give() -> None:
     assert noisy.score(X, np.where(y, "q", "p")) > 0.8
 
 
+def test_rows_of_a_table_without_a_class_are_left_out_as_by_rows() -> None:
+    """Their products were summed, and divided by the number of rows with a class."""
+    rows: dict[str, list[Any]] = {"a": [1, 9, 5] * 200, "b": [place % 7 for place in range(600)], "y": ["p", "q", None] * 200}
+    known = {name: [value for value, y in zip(column, rows["y"], strict=True) if y] for name, column in rows.items()}
+    declared = {"a": Integer(0, 10), "b": Integer(0, 10), "y": Category(["p", "q"], nullable=True)}
+    found = []
+    for each in (rows, known):
+        with Door({"people": PrivateTable(each, columns=declared)}, budget=PureDP(10**7)) as door:
+            found.append(LinearDiscriminantAnalysis(epsilon=10**7).fit_table(door, "people", features=["a", "b"], target="y"))
+    np.testing.assert_allclose(found[0].covariance_, found[1].covariance_, atol=1e-3)
+
+
 @pytest.mark.parametrize("model", [LinearDiscriminantAnalysis, LinearRegression])
 def test_of_many_features_rows_are_multiplied_and_no_engine_is_asked(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Door, "measure_all", None)

@@ -12,7 +12,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
-from cloister.learn.clustering.kmeans import KMeans, plan_of
+from cloister.learn.clustering.kmeans import KMeans
+from cloister.learn.clustering.kmeans_plan import plan_of
 from cloister.learn.clustering.lloyd import measured, nearest
 from cloister.learn.clustering.noisy_mean import mean_of
 from cloister.learn.frame.ball import group_sums, noisy_group_sums, projected, reach_of, steps_in_ball

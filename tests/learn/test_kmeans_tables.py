@@ -9,13 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from sklearn.cluster import KMeans as Plain
 
 import cloister as cl
 from cloister.errors import BudgetExceeded, CloisterError, InvalidParameter
 from cloister.learn.clustering.kmeans import KMeans
-from cloister.learn.clustering.kmeans_tables import Sight, nearest_in_steps, place_of_table, round_of_table
+from cloister.learn.clustering.kmeans_tables import Sight, _whole_forms, place_of_table, round_of_table
 from cloister.learn.frame.budget_account import BudgetAccount
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.portable import load
@@ -27,6 +28,14 @@ from tests.tiers import by_day_and_night
 
 STEP = "0.001"
 MIDDLES = np.array([[0.2, 0.2], [0.8, 0.2], [0.5, 0.8]])
+
+
+def nearest_in_steps(sight: Sight, centres: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """What `nearest_cell` gives for rows that lie on the steps of the features: the same whole numbers, without an engine."""
+    coefficients, constants, grids = _whole_forms(sight, centres)
+    steps = np.rint(rows / np.array([float(grid) for grid in grids])).astype(np.int64).astype(object)
+    scores = steps @ coefficients.T.astype(object) + constants.astype(object)
+    return np.asarray((scores * len(centres) + np.arange(len(centres))).argmax(axis=1), dtype=np.int64)
 
 
 def blobs(rows: int, seed: int = 0) -> np.ndarray:

@@ -298,3 +298,15 @@ def test_rows_made_up_of_categories_by_number_are_learned_in_any_order(features:
     assert [len(each) for each in fitted.feature_log_prob_] == [2]
     assert fitted.feature_log_prob_[0].shape == (2, 3)
     assert fitted.theta_.shape == (2, 2)
+
+
+def test_margins_hold_where_the_steps_of_the_noise_are_as_large_as_itself() -> None:
+    """Of a column of two values: theta lay within its 95 % margin in some 85 of 100 fits."""
+    rows = {"smokes": [True, False] * 50 + [False] * 100, "sick": [True] * 100 + [False] * 100}
+    tables = {"people": PrivateTable(rows, columns={"smokes": Boolean(), "sick": Boolean()})}
+    held, random = [], Random.deterministic(4)
+    for _ in range(80):
+        with Door(tables, budget=PureDP(3), random=random) as door:
+            model = GaussianNB(epsilon=3).fit_table(door, "people", features=["smokes"], target="sick")
+        held.append(abs(model.theta_[1, 0] - 0.5) <= model.margin()["theta"][1, 0] + 1e-9)
+    assert np.mean(held) > 0.95

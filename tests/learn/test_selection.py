@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ import pytest
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.evaluation import fit_and_score
+from cloister.learn.assessment.curve import price_of_privacy
+from cloister.learn.assessment.evaluation import fit_and_score, split
 from cloister.learn.assessment.selection import PrivateSearch, Stopping, cross_validate
+from cloister.learn.bayesian.naive_bayes import GaussianNB
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
+from cloister.learn.linear_models.linear import LinearRegression
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.tiers import by_day_and_night
@@ -264,3 +268,49 @@ def test_whether_a_part_has_rows_decides_on_no_error(people: int) -> None:
         cross_validate(Threshold(bounds=(0, 1)), rows, said, folds=3, random=drawn)
         PrivateSearch(Threshold(bounds=(0, 1)), {"at": ["0.1", "0.5"]}, method="parts", random=drawn).fit(rows, said)
         PrivateSearch(Threshold(bounds=(0, 1)), {"at": ["0.1", "0.5"]}, tries=2, random=drawn).fit(rows, said)
+
+
+def test_a_target_of_another_length_is_refused_and_none_too() -> None:
+    """They ended in errors of numpy and of Python."""
+    rows, y = np.array([[0.2], [0.8]] * 50), [0, 1] * 50
+    model = Threshold(bounds=(0, 1))
+    asked: list[Any] = [partial(each, model) for each in (cross_validate, price_of_privacy, fit_and_score)]
+    asked.append(PrivateSearch(model, {"at": ["0.5"]}).fit)
+    for wrong in (y[:-1], None, 1):
+        for ask in asked:
+            with pytest.raises(InvalidParameter, match="y is invalid"):
+                ask(rows, wrong)
+    with pytest.raises(InvalidParameter, match="y is invalid"):
+        split(rows, y[:-1])
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+def test_frames_are_parted_whatever_package_they_are_of(package: str) -> None:
+    module = pytest.importorskip(package)
+    made = module.table if package == "pyarrow" else module.DataFrame
+    rows, y = made({"年龄": [0.2, 0.8] * 200}), [0, 1] * 200
+    found = cross_validate(Threshold(bounds=(0, 1), at="0.5"), rows, y, epsilon=5, random=Random.deterministic(1))
+    assert found.total.value > 0.9
+
+
+@pytest.mark.parametrize("method", ["stopping", "parts"])
+@pytest.mark.parametrize(
+    ("grid", "why"), [([], "a list of values"), ({"at": "0.5"}, "a list of values"), ({"no": [1]}, "no such")]
+)
+def test_settings_that_are_none_are_refused(method: Any, grid: Any, why: str) -> None:
+    """They were errors about a generator's bound, or scikit-learn's."""
+    with pytest.raises(InvalidParameter, match=why):
+        PrivateSearch(Threshold(bounds=(0, 1)), grid, method=method).fit(X, Y)
+
+
+@pytest.mark.parametrize("setting", ["bounds_y", "classes"])
+def test_what_is_predicted_is_the_same_for_every_try(setting: str) -> None:
+    """Errors are counted over the width of the target: of (0, 10) and (0, 1000) the wider was chosen."""
+    model = LinearRegression(bounds=(0, 1)) if setting == "bounds_y" else GaussianNB(bounds=(0, 1))
+    with pytest.raises(InvalidParameter, match="the same for every try"):
+        PrivateSearch(model, {setting: [(0, 1), (0, 1000)]}, method="parts").fit(X, 10 * X[:, 0])
+
+
+def test_no_tries_are_not_the_usual_ones() -> None:
+    with pytest.raises(InvalidParameter, match="tries=0"):
+        search(tries=0).fit(X, Y)

@@ -226,17 +226,13 @@ def _rows(prepared: Prepared, columns: Sequence[str], utility: str, private: str
     codes = prepared.rows(names, unit=several)  # whether the unit is declared as a column or not
     said = np.ones(len(codes[names[0]]), dtype=bool)
     for name in names:
-        said &= _known(declared.columns[name], codes[name])
+        said &= np.asarray(codes[name]) != declared.columns[name].null_code
     kept = np.flatnonzero(said)
     kept = kept[random.permutation(len(kept))[:MOST_ROWS]]
     low, high = bounds_of(declared, columns)
     values = np.column_stack([_decoded(declared.columns[name], codes[name][kept]) for name in columns])
     labels = [np.unique(np.asarray(codes[name][kept]).astype(str), return_inverse=True)[1] for name in names[len(columns) :]]
     return (values - low) / (high - low) * 2 - 1, labels[0], labels[1], codes["unit"][kept] if several else None
-
-
-def _known(domain: Any, codes: Any) -> Any:
-    return np.asarray(codes) != domain.null_code
 
 
 def _decoded(domain: Any, codes: Any) -> Any:

@@ -102,7 +102,7 @@ class Scatter:
         ((2, 2), 2, 'ε = 9')
         """
         columns = list(columns)
-        questions, shares = scatter_questions(table, columns, utility, private)
+        questions, shares = scatter_questions(session, table, columns, utility, private)
         labels = [each for each in (utility, private) if each is not None]
         low, high = bounds_of(session.declared(table), columns, labels)
         whole, *by = session.measure_all(questions, spend, purpose=purpose, shares=shares)
@@ -128,10 +128,12 @@ class Scatter:
 
 
 def scatter_questions(
-    table: str, columns: Sequence[str], utility: str | None, private: str | None
+    session: Any, table: str, columns: Sequence[str], utility: str | None, private: str | None
 ) -> tuple[list[Question], list[Fraction]]:
-    """What the door is asked for scatters, and the share of the spend of each: two thirds for the covariances."""
+    """What the door is asked for scatters, of rows whose labels are known, and the share of the spend of each: two thirds for the
+    covariances."""
     from cloister.session import Count, Covariance, Mean, Question, Variance
+    from cloister.tables.expression.expressions import And, Column, IsNull, Not
 
     if not 1 <= len(columns) <= MOST_COLUMNS:
         raise InvalidParameter(
@@ -143,8 +145,11 @@ def scatter_questions(
         *(Variance(column=name) for name in columns),
         *(Covariance(x=x, y=y) for x, y in combinations(columns, 2)),
     )
-    questions = [Question(table=table, statistics=second)]
-    questions += [Question(table=table, by=(label,), statistics=first) for label in labels]
+    declared = session.declared(table).columns or {}
+    known = [Not(IsNull(Column(label))) for label in labels if label in declared and declared[label].nullable]
+    where = And(*known) if known else None
+    questions = [Question(table=table, statistics=second, where=where)]
+    questions += [Question(table=table, by=(label,), statistics=first, where=where) for label in labels]
     questions += [] if labels else [Question(table=table, statistics=first)]
     parts = max(len(labels), 1)
     return questions, [1 - _CLASSES, *[_CLASSES / parts] * parts]

@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.evaluation import split
+from cloister.learn.assessment.evaluation import paired, split
 from cloister.learn.assessment.judging import Measure, judge_of, measure_of, rows_for
 from cloister.learn.decomposition.captured import captured, captures
 from cloister.learn.frame.catalogue import name_of
@@ -186,9 +186,11 @@ def price_of_privacy(
             why="a curve has at least one ε, and between 1 and 10000 runs of each",
             instead='epsilons=["0.1", 1, 10], runs=10',
         )
-    chosen: Measured = "captured" if captures(model) and measure in (None, "captured") else measure_of(model, _judged(measure))
-    if chosen == "confusion":
-        raise InvalidParameter("measure='confusion' is invalid", why="a curve is of one number", instead='measure="accuracy"')
+    of_groups = captures(model) and measure in (None, "captured")
+    chosen: Measured = "captured" if of_groups else measure_of(model, cast("Measure | None", measure))
+    if chosen in ("confusion", "reliability"):
+        raise InvalidParameter(f"measure={chosen!r} is invalid", why="a curve is of one number", instead='measure="accuracy"')
+    X = X if chosen == "captured" else paired(X, y)
     found: dict[Fraction | None, list[float]] = {epsilon: [] for epsilon in [*wanted, None]}
     for run in range(runs):
         if progress is not None:
@@ -199,7 +201,6 @@ def price_of_privacy(
             found = {epsilon: [*found[epsilon], value] for epsilon, value in zip(found, each, strict=True)}
     if not found[None]:
         raise InvalidParameter("The rows are invalid", why="none to judge by, or all of one target", instead="more rows")
-    points = tuple(Point(epsilon=epsilon, values=tuple(found[epsilon])) for epsilon in wanted)
     delta = getattr(model, "delta", None)
     return Curve(
         model=name_of(model),
@@ -207,18 +208,8 @@ def price_of_privacy(
         rows=rows,
         delta=None if delta in (None, 0) else exact_positive(delta, "delta"),
         plain=Point(epsilon=None, values=tuple(found[None])),
-        points=points,
+        points=tuple(Point(epsilon=epsilon, values=tuple(found[epsilon])) for epsilon in wanted),
     )
-
-
-def _judged(measure: Measured | None) -> Measure | None:
-    if measure == "captured":
-        raise InvalidParameter(
-            "measure='captured' is invalid",
-            why="it is the measure of groups and directions, and of nothing else",
-            instead='measure="accuracy"',
-        )
-    return measure
 
 
 def _one(
@@ -227,7 +218,7 @@ def _one(
     twin: PrivateModel = clone(model).set_params(**({"privacy": None} if epsilon is None else {"epsilon": epsilon}))
     twin.random = random
     if measure == "captured":
-        return captured(twin.fit(parts[0]), parts[1])
+        return captured(twin.fit(parts[0]), parts[1]) if len(parts[1]) > 1 else math.nan
     X, X_test, y, y_test = parts
     twin.fit(X, y)
     judge = judge_of(twin, measure)

@@ -6,19 +6,21 @@ one part and judging by the other costs the greater of the two, and not their su
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
+from cloister.errors import InvalidParameter
 from cloister.learn.assessment.judging import Measure, coins, judge_of, measure_of, rows_for
 from cloister.learn.assessment.scores import Confusion, Determination, Proportion, Reliability, Score
 from cloister.learn.frame.reading import matrix_of, width_of
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
-from cloister.privacy import ApproxDP, Exact, PureDP
+from cloister.privacy import ApproxDP, Exact, Guarantee, PureDP
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
@@ -152,11 +154,18 @@ def score(
     """One of the five by its name; without one, accuracy for a model of classes and R² for one of numbers."""
     promise = PureDP(epsilon) if delta in (None, 0) else ApproxDP(epsilon, delta)
     chosen = measure_of(model, measure)
-    judge = judge_of(model, chosen, bounds_y)
+    return judged(model, X, y, chosen, promise, random, bounds_y=bounds_y)
+
+
+def judged(
+    model: Any, X: Any, y: Any, measure: Measure, promise: Guarantee | None, random: Random | None, *, bounds_y: Any = None
+) -> Score:
+    """The score of a measure that fits the model, under a promise of its own."""
+    judge = judge_of(model, measure, bounds_y)
     features, target = rows_for(model, X, y, judge)
-    share = Allowance(promise).rest(chosen)
+    share = None if promise is None else Allowance(promise).rest(measure)
     numbers = judge.released(model, features, target, share, random)
-    return judge.answer(numbers, share, promise, marked=bool(random is not None and random.marked))
+    return judge.answer(numbers, share, promise, marked=bool(share is not None and random is not None and random.marked))
 
 
 def split(X: Any, y: Any = None, *, test: Exact = "0.25", random: Random | None = None) -> tuple[Any, ...]:
@@ -170,9 +179,8 @@ def split(X: Any, y: Any = None, *, test: Exact = "0.25", random: Random | None 
     >>> sorted([*left.ravel().tolist(), *right.ravel().tolist()])
     [0, 1, 2, 3, 4, 5, 6, 7]
     """
-    X = in_rows(X)
-    count = X.shape[0] if hasattr(X, "shape") else len(X)
-    tested = coins(count, test, random)
+    X = in_rows(X) if y is None else paired(X, y)
+    tested = coins(_num_samples(X), test, random)
     parts = [part for rows in ((X,) if y is None else (X, y)) for part in (taken(rows, ~tested), taken(rows, tested))]
     return tuple(parts)
 
@@ -191,15 +199,9 @@ def fit_and_score(
     ('ε = 1', 'ε = 1', True)
     """
     measure_of(model, measure)
-    X_train, X_test, y_train, y_test = split(in_rows(X, model), y, test=test, random=model.random)
+    X_train, X_test, y_train, y_test = split(paired(X, y, model), y, test=test, random=model.random)
     fitted: PrivateModel = clone(model).fit(X_train, y_train)
-    promise = fitted.promise()
-    chosen = measure_of(fitted, measure)
-    judge = judge_of(fitted, chosen, None)
-    features, target = rows_for(fitted, X_test, y_test, judge)
-    share = None if promise is None else Allowance(promise).rest(chosen)
-    numbers = judge.released(fitted, features, target, share, model.random)
-    return fitted, judge.answer(numbers, share, promise, marked=fitted.marked_)
+    return fitted, judged(fitted, X_test, y_test, measure_of(fitted, measure), fitted.promise(), model.random)
 
 
 def in_rows(X: Any, model: Any = None) -> Any:
@@ -214,10 +216,20 @@ def in_rows(X: Any, model: Any = None) -> Any:
     return matrix_of(X, features=width) if is_rows else X
 
 
+def paired(X: Any, y: Any, model: Any = None) -> Any:
+    """The same, where y must be as long.
+
+    >>> paired([[1, 2], [3, 4]], [0, 1]).shape
+    (2, 2)
+    """
+    rows = in_rows(X, model)
+    if not hasattr(y, "__len__") or len(y) != _num_samples(rows):
+        raise InvalidParameter(
+            "y is invalid", why="it is not one column, as long as X has rows", instead="fit(X, y), one value a row"
+        )
+    return rows
+
+
 def taken(rows: Any, kept: npt.NDArray[np.bool_]) -> Any:
     """Those rows of an array, a frame or a list."""
-    if hasattr(rows, "iloc"):
-        return rows.iloc[np.flatnonzero(kept)]
-    if isinstance(rows, Sequence):
-        return [row for row, wanted in zip(rows, kept.tolist(), strict=True) if wanted]
-    return rows[kept]
+    return _safe_indexing(rows, np.flatnonzero(kept))

@@ -155,7 +155,7 @@ class Trial:
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """The model, and the noisy sums."""
-        model = _probe(self.model)
+        model: PrivateModel = clone(self.model)
         model.random, model.n_features_in_ = random, len(self.encoder.names)
         train, test = parted(rows_of(model, self.encoder, self.target, rows, declaration), self.test, random)
         model._fitted(train, model._allowance(guarantee, rows=declaration.max_rows or 1))
@@ -216,7 +216,7 @@ class Judging:
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
         """All that was given, if sums can be noised under such a promise."""
         Allowance(spend, rows=declaration.max_rows or 1)
-        probe = _probe(self.model)
+        probe: PrivateModel = clone(self.model)  # so that the model stays as it is
         rows_of(probe, self.encoder, self.target, {name: np.empty(0, dtype=np.int64) for name in self.columns}, declaration)
         if self.judge.classes is not None and probe.classes_.tolist() != self.judge.classes.tolist():
             raise InvalidParameter(
@@ -230,16 +230,10 @@ class Judging:
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """The noisy sums."""
-        found = rows_of(_probe(self.model), self.encoder, self.target, rows, declaration)
+        found = rows_of(clone(self.model), self.encoder, self.target, rows, declaration)
         share = Allowance(guarantee, rows=declaration.max_rows or 1).rest(self.judge.measure)
         truth = found.y
         assert truth is not None
         if self.judge.bounds is not None:
             truth = np.clip(truth, *self.judge.bounds)
         return {"sums": self.judge.released(self.model, found.X, truth, share, random)}
-
-
-def _probe(model: PrivateModel) -> PrivateModel:
-    """Something to hold the declared classes, so that the model stays as it is."""
-    probe: PrivateModel = clone(model)
-    return probe

@@ -22,7 +22,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.evaluation import in_rows, split, taken
+from cloister.learn.assessment.evaluation import judged, paired, split, taken
 from cloister.learn.assessment.judging import judge_of, measure_of, rows_for
 from cloister.learn.assessment.scores import Proportion, Score
 from cloister.learn.frame.base import PrivateModel
@@ -30,7 +30,7 @@ from cloister.noise import PermuteAndFlip, Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, RenyiCurve, exact_probability, zcdp_within
 
-_PROMISE = ("delta", "epsilon", "privacy", "random")
+_NEVER_TRIED = ("bounds_y", "classes", "delta", "epsilon", "privacy", "random")
 
 
 @dataclass(eq=False, repr=False)
@@ -47,7 +47,8 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     pure. The number of tries stays hidden from who cannot time the search (how long it takes speaks of how many there were).
     Parts: each model has the whole promise on its own rows, and permute-and-flip (McKenna & Sheldon 2020) chooses with ε by the
     hits on the part that is left, which one row moves by at most 1, all the same way: so the whole promise again (Chaudhuri,
-    Monteleoni & Sarwate 2011, Algorithm 3, with another choice). A setting may not say `epsilon`, `delta`, `privacy` or `random`.
+    Monteleoni & Sarwate 2011, Algorithm 3, with another choice). A setting may not say `epsilon`, `delta`, `privacy`, `random`,
+    `classes` or `bounds_y`.
 
     After `fit`: `best_estimator_`, `best_params_`, `best_score_`, `guarantee_`, `spent_`, `report()`. The score is None for
     parts: only the choice was released. For stopping it is the best of several, so a little too bright, and its margin is wider
@@ -75,14 +76,13 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Search, and keep the best model."""
         _check_model(self.estimator)
-        settings = list(ParameterGrid(self.grid))
-        _check_settings(settings)
+        settings = _settings(self.estimator, self.grid)
         whole: Guarantee = PureDP(self.epsilon) if self.delta in (None, 0) else ApproxDP(self.epsilon, self.delta)
         if self.method not in ("stopping", "parts"):
             raise InvalidParameter(
                 f"method={self.method!r} is invalid", why='known are "stopping" and "parts"', instead='method="stopping"'
             )
-        parts = split(in_rows(X, self.estimator), y, test=self.test, random=self.random)
+        parts = split(paired(X, y, self.estimator), y, test=self.test, random=self.random)
         self.guarantee_ = whole
         self.marked_ = bool(self.random is not None and self.random.marked)
         (self._by_stopping if self.method == "stopping" else self._by_parts)(settings, whole, *parts)
@@ -91,7 +91,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _by_stopping(self, settings: list[Any], whole: Guarantee, X: Any, X_test: Any, y: Any, y_test: Any) -> None:
-        stopping = Stopping(law=self.law, tries=self.tries or max(2, 4 * len(settings)))
+        stopping = Stopping(law=self.law, tries=max(2, 4 * len(settings)) if self.tries is None else self.tries)
         one = stopping.one_try(whole)
         source = self.random or default_random()
         self.best_score_: Score | None = None
@@ -121,10 +121,9 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         choice = PermuteAndFlip(epsilon=epsilon, sensitivity=judge.reach["l1"], monotone=True)
         best = choice.release(np.array(hits), random=source)
         self.best_estimator_, self.best_params_, self.best_score_ = models[best], dict(settings[best]), None
-        size = Allowance(whole).size
-        currency = Allowance(whole).currency
+        given = Allowance(whole)
         what = f"training each of {len(settings)} settings on its own rows, and choosing on others"
-        self.spent_ = (Share(what=what, currency=currency, amount=size, portion=Fraction(1)),)
+        self.spent_ = (Share(what=what, currency=given.currency, amount=given.size, portion=Fraction(1)),)
 
     def _trained(self, setting: Mapping[str, Any], promise: Guarantee, X: Any, y: Any) -> PrivateModel:
         model: PrivateModel = clone(self.estimator).set_params(**setting)
@@ -192,16 +191,17 @@ def cross_validate(
     whole: PureDP | ApproxDP = PureDP(epsilon) if delta in (None, 0) else ApproxDP(epsilon, delta)
     account: Guarantee = whole if isinstance(whole, PureDP) else ZCDP(zcdp_within(epsilon=whole.epsilon, delta=whole.delta).rho)
     portion = exact_probability(training, "training")
-    one, judged = _portion(account, portion / (folds - 1)), _portion(account, 1 - portion)
-    X, place = in_rows(X, estimator), source.below(folds, len(y))
+    one, judging = _portion(account, portion / (folds - 1)), _portion(account, 1 - portion)
+    X = paired(X, y, estimator)
+    place = source.below(folds, len(y))
     scores = []
     for fold in range(folds):
         model: PrivateModel = clone(estimator)
         model.random = random
         rest = place != fold
         model._fitted(model._checked(taken(X, rest), taken(y, rest)), model._allowance(one))
-        score = _scored(model, judged, taken(X, ~rest), taken(y, ~rest), source)
-        scores.append(replace(score, guarantee=judged if one <= judged else one))
+        score = _scored(model, judging, taken(X, ~rest), taken(y, ~rest), source)
+        scores.append(replace(score, guarantee=judging if one <= judging else one))
     first = scores[0]
     total = Proportion(
         name=first.name,
@@ -226,10 +226,7 @@ def _portion(account: Guarantee, portion: Fraction) -> Guarantee:
 
 
 def _scored(model: PrivateModel, promise: Guarantee, X: Any, y: Any, source: Random) -> Proportion:
-    judge = judge_of(model, _measure(model))
-    features, truth = rows_for(model, X, y, judge)
-    share = Allowance(promise).rest("judging")
-    found = judge.answer(judge.released(model, features, truth, share, source), share, promise, marked=source.marked)
+    found = judged(model, X, y, _measure(model), promise, source)
     assert isinstance(found, Proportion)
     return found
 
@@ -259,15 +256,24 @@ def _lines(one: Guarantee, whole: Guarantee, stopping: Stopping) -> tuple[Share,
     return (Share(what=what, currency="rho", amount=one.rho, portion=Fraction(1)),)
 
 
-def _check_settings(settings: Sequence[Mapping[str, Any]]) -> None:
-    """A setting may not say what is promised: without privacy a try would look up classes and bounds in the rows."""
+def _settings(estimator: PrivateModel, grid: Any) -> list[Mapping[str, Any]]:
+    """A setting may not say what is promised: without privacy a try would look up classes and bounds in the rows. Nor what the
+    target is, by which scores are compared: one of wider bounds would have the lesser errors."""
+    try:
+        settings = list(ParameterGrid(grid))
+    except (TypeError, ValueError):
+        settings = []
+    if not settings:
+        why = "it has a list of values for each parameter that is tried"
+        raise InvalidParameter("grid= is invalid", why=why, instead='PrivateSearch(Ridge(…), {"alpha": [0.1, 1]})')
+    known = estimator.get_params()
     for name in sorted({name for setting in settings for name in setting}):
-        if name in _PROMISE:
-            raise InvalidParameter(
-                f"The setting {name!r} is invalid",
-                why="the search itself says what is promised, and every try keeps to its part of that",
-                instead="PrivateSearch(model, grid, epsilon=1)",
-            )
+        if name in _NEVER_TRIED or name not in known:
+            why = "it says what is promised or what is predicted, which is the same for every try"
+            why = why if name in known else f"{type(estimator).__name__} has no such parameter"
+            instead = "PrivateSearch(model, grid, epsilon=1)"
+            raise InvalidParameter(f"The setting {name!r} is invalid", why=why, instead=instead)
+    return settings
 
 
 def _check_model(estimator: Any) -> None:

@@ -13,7 +13,8 @@ The last is between 0 and t²/(n − u), where t and u are half-widths of f − 
 may be missed goes to them. What is neglected: m is itself noisy, and taken as it is.
 
 From arrays, c and c² were rounded to steps (`moments.BITS`), by half a step at most: a mean is off by no more, a variance by no
-more than three of these.
+more than three of these. From a table, noise is in steps that may be as large as itself: what lies within q deviations on the
+line does so within half a step more, and (1 − θ)B₂ − (1 + θ)B₀ − θB₁ counts a part up to twice, Σ(c − m)² − vn up to 4 times.
 
 Where the noise could make n nothing, every value is possible: a mean between −1 and 1, a variance between 0 and 1.
 """
@@ -25,10 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloister.learn.bayesian.moments import BITS, ClassMoments, Floats
-from cloister.learn.frame.margins import wider_quantile
+from cloister.learn.frame.margins import miss_of, wider_quantile
 
 _OTHERS = 0.05
-_LEAST_MISS = 1e-13
 _ROUNDED = 2.0 ** -(BITS + 1)
 
 
@@ -46,7 +46,8 @@ class Measured:
     numbers: Floats
     """Counts, sums and sums of squares: 3 × classes × features."""
     noises: Floats
-    """Of the counts, the sums, the squares; of squares with counts, of sums with counts: 5 × features."""
+    """Of the counts, the sums, the squares; of squares with counts, of sums with counts; and the step of all of them, which older
+    models did not keep: 6 × features."""
 
     @classmethod
     def of(cls, moments: ClassMoments) -> Measured:
@@ -57,6 +58,7 @@ class Measured:
             moments.square_variance,
             moments.covariance,
             moments.sum_covariance,
+            moments.step,
         )
         noises = np.stack([np.broadcast_to(np.asarray(part, dtype=np.float64), (moments.features,)) for part in parts])
         return cls(numbers=np.stack([moments.counts, moments.sums, moments.squares]), noises=noises)
@@ -64,15 +66,17 @@ class Measured:
     def means(self, confidence: float) -> tuple[Floats, Floats]:
         """The least and the greatest mean, each by itself with that confidence."""
         n, S, _ = self.numbers
-        e, f, _, _, fe = self.noises
+        e, f, _, _, fe, *step = self.noises
+        off = _ROUNDED + self._step(step)
         low, high = fieller(S, n, q=wider_quantile(confidence), of_top=f, of_count=e, both=fe, ends=(-1.0, 1.0))
-        return np.maximum(low - _ROUNDED, -1.0), np.minimum(high + _ROUNDED, 1.0)
+        return np.maximum(low - off, -1.0), np.minimum(high + off, 1.0)
 
     def variances(self, confidence: float) -> tuple[Floats, Floats]:
         """The least and the greatest variance."""
         n, S, Q = self.numbers
-        e, f, g, ge, fe = self.noises
-        miss = max(1 - float(confidence), _LEAST_MISS)
+        e, f, g, ge, fe, *step = self.noises
+        off = 3 * _ROUNDED + 2 * self._step(step)
+        miss = miss_of(confidence)
         q, rare = wider_quantile(1 - miss * (1 - _OTHERS)), wider_quantile(1 - miss * _OTHERS / 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             m = np.clip(np.where(n > 0, S / n, 0.0), -1.0, 1.0)
@@ -83,8 +87,12 @@ class Measured:
         both = ge - 2 * m * fe + m**2 * e
         least, _ = fieller(R - extra, n, q=q, of_top=top, of_count=e, both=both, ends=(0.0, 1.0))
         _, most = fieller(R, n, q=q, of_top=top, of_count=e, both=both, ends=(0.0, 1.0))
-        least, most = np.maximum(least - 3 * _ROUNDED, 0.0), np.minimum(most + 3 * _ROUNDED, 1.0)
+        least, most = np.maximum(least - off, 0.0), np.minimum(most + off, 1.0)
         return np.where(left > 0, least, 0.0), np.where(left > 0, most, 1.0)
+
+    def _step(self, step: list[Floats]) -> Floats:
+        """A step of noise, over the rows of each class."""
+        return np.asarray(sum(step, np.zeros(1)) / np.maximum(self.numbers[0], 1.0))
 
 
 def fieller(

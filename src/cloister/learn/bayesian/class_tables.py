@@ -113,11 +113,12 @@ def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Seq
     """
     places = _places(release, target, classes)
     counts, sums, squares, sizes = [], [], [], []
-    parts, own, nullable = [], [], False
+    parts, own, steps, nullable = [], [], [], False
     for name, domain in numbers:
         block = Moments(sides=(lowered(2, domain.low_code, domain.high_code, name),))
         below, mixed, above = (release.readings[block.raw((i,))] for i in range(3))
         width = block.width
+        steps.append(1 / width)
         parts.append(max(variance(below.terms), variance(mixed.terms), variance(above.terms)) / width**2)
         b0, b1, b2 = (reading.values.astype(np.float64)[places] / width for reading in (below, mixed, above))
         counts.append(b0 + b1 + b2)
@@ -142,6 +143,7 @@ def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Seq
         square_variance=3 * part,
         covariance=part if nullable else part / len(numbers),
         size_step=1.0,
+        step=np.array(steps),
     )
 
 

@@ -108,7 +108,7 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
         self.classes_ = classes_of(self.classes)
         box = box_of(encoder.bounds, features=len(encoder.names))
         self.low_, self.high_ = box.low, box.high
-        relation, names = centred_columns(table, declaration, encoder, [], intercept=True)
+        relation, names = centred_columns(table, declaration, encoder, [], intercept=True, known=[target])
         d = len(names)
         pairs = [(i, i) for i in range(d)] + list(combinations(range(d), 2))
         extended, statistics = product_sums(relation, names, pairs)

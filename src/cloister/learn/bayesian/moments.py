@@ -48,6 +48,8 @@ class ClassMoments:
     """Of the noise in Σc with that in the count."""
     size_step: float = 0.0
     """The step of the noise in the sizes, where it is felt: a discrete law is wider than the one on the line by half of it."""
+    step: Floats | float = 0.0
+    """That of the noises of each feature."""
 
     @property
     def features(self) -> int:

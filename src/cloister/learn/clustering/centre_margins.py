@@ -29,12 +29,11 @@ import numpy.typing as npt
 
 from cloister.learn.bayesian.class_margins import fieller
 from cloister.learn.clustering.noisy_mean import Spread
-from cloister.learn.frame.margins import wider_quantile
+from cloister.learn.frame.margins import miss_of, wider_quantile
 from cloister.stored import Stored
 
 Floats = npt.NDArray[np.float64]
 
-_LEAST_MISS = 1e-12
 _SPREAD = 0.1
 
 
@@ -68,7 +67,7 @@ class Centres:
 
     def interval(self, confidence: Any) -> tuple[Floats, Floats]:
         """The least and the greatest of each coordinate, each by itself with that confidence."""
-        miss = max(1 - float(confidence), _LEAST_MISS)
+        miss = miss_of(confidence)
         far = self._beyond(miss * _SPREAD) + (0.0 if self.rounded is None else self.rounded)
         miss *= (1.0 if self.ball is None and self.lost is None else 1 - _SPREAD) / (1 if self.rest is None else 2)
         low, high = _ratio(self.sums, self.counts[:, None], self.sum_noise, self.count_noise[:, None], miss, self.reach)

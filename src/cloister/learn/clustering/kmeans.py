@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from cloister.session.questions.spend import Spending
     from cloister.tables import PrivateTable
 
-__all__ = ["KMeans", "KMeansPlan", "plan_of"]
-
 Floats = npt.NDArray[np.float64]
 
 _SIZE, _SPREAD, _COUNTS = Fraction(3, 100), Fraction(3, 100), Fraction(5, 100)

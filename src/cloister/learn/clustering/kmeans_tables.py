@@ -99,14 +99,6 @@ def nearest_cell(sight: Sight, centres: Floats) -> Scalar:
     return Floor(Modulo(GreatestOf(tuple(forms)), Const(count))) if count > 1 else Const(0)
 
 
-def nearest_in_steps(sight: Sight, centres: Floats, rows: Floats) -> npt.NDArray[np.int64]:
-    """What `nearest_cell` gives for rows that lie on the steps of the features: the same whole numbers, without an engine."""
-    coefficients, constants, grids = _whole_forms(sight, centres)
-    steps = np.rint(rows / np.array([float(grid) for grid in grids])).astype(np.int64).astype(object)
-    scores = steps @ coefficients.T.astype(object) + constants.astype(object)
-    return np.asarray((scores * len(centres) + np.arange(len(centres))).argmax(axis=1), dtype=np.int64)
-
-
 def _whole_forms(sight: Sight, centres: Floats) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[Fraction]]:
     """Whole coefficients and constants of the linear forms over the features' steps, none of them below 0."""
     grids = [_grid(name, sight.relation.columns[name]) for name in sight.names]

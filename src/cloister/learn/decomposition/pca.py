@@ -26,7 +26,7 @@ from cloister.learn.clustering.noisy_mean import (
     spread_of,
     wide_enough,
 )
-from cloister.learn.decomposition.covariance_tables import TableMoments, moments_of, question_of
+from cloister.learn.decomposition.covariance_tables import moments_of, question_of
 from cloister.learn.decomposition.power import powered_subspace
 from cloister.learn.decomposition.second_moments import (
     BITS,
@@ -302,7 +302,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         self.radius_ = float(np.linalg.norm(self.high_ - self.low_))
         wide = found.widest
         directions = _of_moments(found.covariance * rest, wide / 1.96 * rest, count, "table", wide)
-        self._keep(directions, _trace(found) * rest / found.size, size_noise=0.0)
+        trace = float(np.clip(np.linalg.eigvalsh(found.covariance), 0.0, None).sum())  # so that no ratio is above 1
+        self._keep(directions, trace * rest / found.size, size_noise=0.0)
         allowance = Allowance(answer.cost)
         allowance.rest("count, means and covariances, by the table's engine")
         return allowance
@@ -351,11 +352,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             epsilon, delta = _wishart_budget(allowance, allowance.size * Fraction(1, 2))
             wishart_bits(features=features, epsilon=epsilon, delta=delta)
         return str(self.method)
-
-
-def _trace(found: TableMoments) -> float:
-    """The sum of the noisy eigenvalues above 0: no ratio is above 1."""
-    return float(np.clip(np.linalg.eigvalsh(found.covariance), 0.0, None).sum())
 
 
 def _about_zero(box: Box, radius: float | None) -> NoisyMean:

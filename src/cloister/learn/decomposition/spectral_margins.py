@@ -36,14 +36,13 @@ import numpy.typing as npt
 
 from cloister.learn.bayesian.class_margins import fieller
 from cloister.learn.clustering.noisy_mean import Spread
-from cloister.learn.frame.margins import normal_quantile, wider_quantile
+from cloister.learn.frame.margins import LEAST_MISS, miss_of, normal_quantile, wider_quantile
 from cloister.stored import Stored
 
 Floats = npt.NDArray[np.float64]
 Law: TypeAlias = Literal["each laplace", "each gaussian", "laplace", "gaussian", "wishart", "table"]
 
 _SQUARES, _MEAN = 0.5, 0.05
-_LEAST_MISS = 1e-12
 _SLOPES = np.concatenate([np.linspace(0.01, 0.99, 99), 1 - np.geomspace(1e-2, 1e-6, 40)])
 
 
@@ -56,7 +55,7 @@ def norm_of(law: Law, scale: float, *, features: int, miss: float, degrees: int 
     """
     if law == "table":  # ‖N‖ is at most d times the largest entry; beyond 95 % no law here falls slower than a Laplace one
         entries = features * (features + 1) // 2
-        return features * scale * max(1.0, wider_quantile(1 - max(miss / entries, _LEAST_MISS)) / normal_quantile(0.95))
+        return features * scale * max(1.0, wider_quantile(1 - max(miss / entries, LEAST_MISS)) / normal_quantile(0.95))
     if law == "each gaussian" or (law == "gaussian" and features == 1):
         return normal_quantile(1 - miss) * scale
     if law == "each laplace" or (law == "laplace" and features == 1):
@@ -104,7 +103,7 @@ class Variances:
 
     def interval(self, confidence: Any) -> tuple[Floats, Floats]:
         """The least and the greatest variance along each component, each by itself with that confidence."""
-        miss = max(1 - float(confidence), _LEAST_MISS)
+        miss = miss_of(confidence)
         t = norm_of(self.law, self.scale, features=self.features, miss=miss * _SQUARES, degrees=self.degrees)
         if self.law == "table":  # covariances already
             return np.maximum(self.squares - t, 0.0), np.minimum(self.squares + t, 2 * self.corner)
@@ -133,7 +132,7 @@ class Variances:
         """The longest ‖m − m*‖², squared: each coordinate by Fieller's interval (`class_margins.py`)."""
         assert self.mean is not None
         sums, noise, moved, half = self.mean
-        q = wider_quantile(1 - max(miss / len(sums), _LEAST_MISS))
+        q = wider_quantile(1 - max(miss / len(sums), LEAST_MISS))
         count, of_count = np.array(self.size), np.array((math.sqrt(self.size_noise) + 0.5 / q) ** 2 if self.size_noise else 0.0)
         low, high = fieller(sums, count, q=q, of_top=noise, of_count=of_count, both=np.zeros(1), ends=(-half, half))
         return float((np.maximum(moved - low, high - moved) ** 2).sum())

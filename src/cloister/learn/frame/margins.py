@@ -5,19 +5,28 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from cloister.errors import InvalidParameter
 from cloister.privacy import Exact, exact_probability
 
+LEAST_MISS = 1e-12
+"""How rare at the least what is not held by a margin is: of what is rarer the quantiles say nothing."""
 
-def normal_quantile(confidence: float) -> float:
+
+def miss_of(confidence: Exact) -> float:
+    """How often a margin of that confidence may miss.
+
+    >>> round(miss_of("0.95"), 3), miss_of(0.9999999999999)
+    (0.05, 1e-12)
+    """
+    return max(1 - float(exact_probability(confidence, "confidence")), LEAST_MISS)
+
+
+def normal_quantile(confidence: Exact) -> float:
     """The half-width, in standard deviations, of the interval that holds a normal number with that confidence.
 
     >>> round(normal_quantile(0.95), 3)
     1.96
     """
-    if not 0 < confidence < 1:
-        raise InvalidParameter(f"confidence={confidence!r} is invalid", why="it lies between 0 and 1", instead="confidence=0.95")
-    return NormalDist().inv_cdf((1 + confidence) / 2)
+    return NormalDist().inv_cdf((1 + float(exact_probability(confidence, "confidence"))) / 2)
 
 
 def wider_quantile(confidence: Exact) -> float:

@@ -108,16 +108,13 @@ class BoundedScaler(_Transformer):
 
     def transform(self, X: Any) -> Floats:
         """Clipped and scaled."""
-        unit = (self._given(X) - self.low_) / self._box_().width
+        unit = (self._given(X) - self.low_) / (self.high_ - self.low_)
         return np.asarray(self.from_ + unit * (self.to_ - self.from_))
 
     def inverse_transform(self, X: Any) -> Floats:
         """Back to the declared bounds; what was clipped stays clipped."""
         unit = (self._given(X, clip=False) - self.from_) / (self.to_ - self.from_)
         return np.asarray(self.low_ + unit * (self.high_ - self.low_))
-
-    def _box_(self) -> Box:
-        return Box(low=self.low_, high=self.high_)
 
 
 class StandardScaler(_Transformer):
@@ -175,8 +172,7 @@ class StandardScaler(_Transformer):
         else:
             first, rest = allowance.share("number of rows", "0.2"), allowance.rest("means and deviations")
             count = float(first.add(np.array([len(rows.X)]), l1=1, l2_squared=1, random=self.random)[0])
-            released = rest.add(np.stack([sums, squares]), **self._reach(len(half)), random=self.random)
-            sums, squares = released[0], released[1]
+            sums, squares = rest.add(np.stack([sums, squares]), **self._reach(len(half)), random=self.random)
             noise = rest.variance(**self._reach(len(half))) ** 0.5 / 2**_BITS
             of_count = first.variance(l1=1, l2_squared=1)
         count = max(count, 1.0)

@@ -33,14 +33,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.frame.margins import wider_quantile
+from cloister.learn.frame.margins import LEAST_MISS, miss_of, wider_quantile
 from cloister.stored import Stored
 
 Floats = npt.NDArray[np.float64]
 
 _RARE = 0.25
 _EVENTS = 8
-_LEAST_MISS = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,7 +166,7 @@ class Evidence:
                 return -math.inf, math.inf
             v = known.inverse @ direction
             length, norm = float(np.linalg.norm(v)), self._rare(confidence) * math.sqrt(self.whole)
-            miss = max(1 - float(confidence), _LEAST_MISS)
+            miss = miss_of(confidence)
             apart = norm / (known.least - norm)
             noise = wider_quantile(1 - miss * (1 - _RARE)) * math.sqrt(2 * self.entry * known.longest**2 + self.target)
             jointly = known.near * known.longest + known.far
@@ -204,8 +203,8 @@ class Evidence:
         return self._quantile(confidence, len(self.matrix) * (len(self.matrix) + 1) // 2)
 
     def _quantile(self, confidence: float, numbers: int) -> float:
-        miss = max(1 - float(confidence), _LEAST_MISS) * _RARE / _EVENTS
-        return wider_quantile(1 - max(miss / numbers, _LEAST_MISS))
+        miss = miss_of(confidence) * _RARE / _EVENTS
+        return wider_quantile(1 - max(miss / numbers, LEAST_MISS))
 
     # ── stored with a model ──────────────────────────────────────────────────────────────────────
 

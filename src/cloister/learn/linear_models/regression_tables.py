@@ -83,14 +83,14 @@ class Sums:
 
 
 def centred_columns(
-    table: str, declaration: PrivateTable, encoder: Encoder, extra: Sequence[str], *, intercept: bool
+    table: str, declaration: PrivateTable, encoder: Encoder, extra: Sequence[str], *, intercept: bool, known: Sequence[str] = ()
 ) -> tuple[Relation, list[str]]:
-    """The rows in which nothing is missing, with a column for each feature of the encoder and each other, less the middle of
-    its bounds; and the names of those columns.
-    """
+    """The rows in which nothing is missing (of `known` neither), with a column for each feature of the encoder and each other,
+    less the middle of its bounds; and the names of those columns."""
     relation: Relation = Base(name=table, table=declaration)
     columns = [*encoder.columns, *((name, declaration.column(name)) for name in extra)]
-    present: list[Expression] = [Not(IsNull(Column(name))) for name, domain in columns if domain.nullable]
+    asked = [*columns, *((name, declaration.column(name)) for name in known)]
+    present: list[Expression] = [Not(IsNull(Column(name))) for name, domain in asked if domain.nullable]
     if present:
         relation = Filtered(source=relation, where=present[0] if len(present) == 1 else And(*present))
     scalars: list[tuple[str, Scalar]] = []

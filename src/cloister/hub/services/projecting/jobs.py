@@ -165,7 +165,7 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
 def _plan(session: Session, order: Fit) -> Plan:
     from cloister.compress.scatter import scatter_questions
 
-    questions, shares = scatter_questions(order.table, order.names, order.utility or None, order.secret or None)
+    questions, shares = scatter_questions(session, order.table, order.names, order.utility or None, order.secret or None)
     return session.explain(questions, order.spend, shares=shares)
 
 
