@@ -14,6 +14,7 @@ from cloister.cli.main import cli
 from cloister.cli.written import write_whole
 from cloister.errors import CloisterError
 from cloister.local.survey import Survey, respond
+from cloister.local.survey.tokens import hash_of
 from cloister.noise import Random
 
 
@@ -64,6 +65,12 @@ def test_a_round_from_invitations_to_results(folder: Path) -> None:
     assert second["refused"] == {"token used before": 2, "token not issued": 1, "not JSON": 1}
     assert set(second["questions"][0]["combined"]["answers"][0]) >= {"answer", "share", "share_margin"}
     assert "Have you ever copied" in cloister("collect", "exams.json", "one.json", at=folder)
+    for hashes in ((hash_of(one), hash_of(two)), (hash_of(two), hash_of(one))):  # as an editor saves it
+        (folder / "marked.txt").write_text("\n".join(hashes), encoding="utf-8-sig")
+        assert json.loads(cloister("collect", "exams.json", "one.json", "--invited", "marked.txt", "--json", at=folder))["n"] == 1
+    for text in ((folder / "tokens.txt").read_bytes(), "é".encode("latin-1"), "\n".join(first).encode("utf-16")):
+        (folder / "other.txt").write_bytes(text)
+        assert "not a list of the hashes" in cloister(*collect[:2], "--invited", "other.txt", at=folder, refused=True)
 
 
 def test_a_second_process_with_a_tally_waits_until_it_is_written_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

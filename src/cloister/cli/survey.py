@@ -160,7 +160,7 @@ def collect(
     from cloister.local.survey import Results, Tally
 
     asked, held = _with_reports(file)
-    hashes = None if invited is None else invited.read_text(encoding="utf-8").split()
+    hashes = None if invited is None else invited.read_text(encoding="utf-8-sig", errors="replace").split()
     with nullcontext() if tally is None else waiting_for(tally):
         before = None if tally is None or not tally.exists() else tally.read_bytes()
         kept = Tally(asked, invited=hashes) if before is None else Tally.from_json(asked, before, invited=hashes)
