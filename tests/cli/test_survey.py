@@ -110,6 +110,13 @@ def test_an_interruption_leaves_the_tally_as_it_was(folder: Path, stopped: str, 
     cloister(*collect, at=folder)
 
 
+def test_a_confidence_is_a_fraction_in_both_forms(folder: Path) -> None:
+    (folder / "none.jsonl").write_text("")
+    collect = ["collect", "exams.json", "none.jsonl", "--confidence", "19/20"]
+    cloister(*collect, at=folder)
+    assert json.loads(cloister(*collect, "--json", at=folder))["confidence"] == 0.95
+
+
 def test_a_level_for_each_question(folder: Path) -> None:
     levels = ["--level", "careful", "--level", "hours=open"]
     said = json.loads(cloister("respond", "exams.json", *levels, "--answer", "hours=12", at=folder))
@@ -193,9 +200,12 @@ def test_expected(folder: Path) -> None:
         (["respond", "questions.toml", "--level", "open"], "not JSON"),
         (["collect", "exams.json", "--tally", "questions.toml"], "not what to_json wrote"),
         (["collect", "exams.json", "--confidence", "2"], "confidence"),
+        (["collect", "exams.json", "--confidence", "95%", "--json"], "not a finite number"),
+        (["collect", "exams.json", "--confidence", "2", "--tally", "no.json"], "confidence"),
     ],
 )
 def test_refusals(folder: Path, arguments: list[str], why: str) -> None:
     (folder / "less.toml").write_text('id = "a"\ntitle = "A"\n')
     (folder / "more.toml").write_text('colour = "red"\n')
     assert why in cloister(*arguments, at=folder, refused=True)
+    assert not (folder / "no.json").exists()

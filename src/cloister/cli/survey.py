@@ -166,10 +166,11 @@ def collect(
         kept = Tally(asked, invited=hashes) if before is None else Tally.from_json(asked, before, invited=hashes)
         kept.add(held)
         kept.add(_lines(reports))
+        results = Results(asked, kept)
+        said = results.to_json(confidence) if as_json else results.text(confidence)  # refused before reports count
         if tally is not None:
             write_whole(tally, kept.to_json() + "\n")
-    results = Results(asked, kept)
-    click.echo(results.to_json(confidence) if as_json else results.text(confidence))
+    click.echo(said)
 
 
 @survey.command("expected")
