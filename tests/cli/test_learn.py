@@ -189,10 +189,18 @@ def test_what_does_not_fit_is_refused(folder: Path, arguments: tuple[str, ...], 
     assert words in cloister(*arguments, at=folder, refused=True)
 
 
-@pytest.mark.parametrize("line", ["age", "age=", "age=1-2", "age=1:2,age=1:3", "=1:2", "", "age=x:y"])
+@pytest.mark.parametrize(
+    "line", ["age", "age=", "age=1-2", "age=1:2,age=1:3", "=1:2", "", "age=x:y", "age=1:9，sex=F|M", "a=x|y b=1|2"]
+)
 def test_wrong_bounds_are_refused(line: str) -> None:
     with pytest.raises(InvalidDeclaration, match="--bounds is invalid"):
         domains_of_line(line)
+
+
+def test_blanks_beside_the_signs_of_bounds_are_none_of_the_values() -> None:
+    """No row would hold them, and every answer would be about nobody."""
+    line = "sex = Female | Male, k= 1 |2, age =17:90 , smoker = yes/no"
+    assert domains_of_line(line) == domains_of_line("sex=Female|Male,k=1|2,age=17:90,smoker=yes/no")
 
 
 def test_features_are_read_by_their_names(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from contextlib import chdir
 from pathlib import Path
@@ -10,8 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from cloister.cli.main import cli
+from cloister.cli.written import write_whole
 from cloister.errors import CloisterError
 from cloister.local.survey import Survey, respond
+from cloister.local.survey.tokens import hash_of
 from cloister.noise import Random
 
 
@@ -62,6 +65,56 @@ def test_a_round_from_invitations_to_results(folder: Path) -> None:
     assert second["refused"] == {"token used before": 2, "token not issued": 1, "not JSON": 1}
     assert set(second["questions"][0]["combined"]["answers"][0]) >= {"answer", "share", "share_margin"}
     assert "Have you ever copied" in cloister("collect", "exams.json", "one.json", at=folder)
+    for hashes in ((hash_of(one), hash_of(two)), (hash_of(two), hash_of(one))):  # as an editor saves it
+        (folder / "marked.txt").write_text("\n".join(hashes), encoding="utf-8-sig")
+        assert json.loads(cloister("collect", "exams.json", "one.json", "--invited", "marked.txt", "--json", at=folder))["n"] == 1
+    for text in ((folder / "tokens.txt").read_bytes(), "é".encode("latin-1"), "\n".join(first).encode("utf-16")):
+        (folder / "other.txt").write_bytes(text)
+        assert "not a list of the hashes" in cloister(*collect[:2], "--invited", "other.txt", at=folder, refused=True)
+
+
+def test_a_second_process_with_a_tally_waits_until_it_is_written_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # or the reports that it counts meanwhile are lost with its text
+    report, waited = cloister("respond", "exams.json", "--level", "careful", "--answer", "copied=no", at=folder), []
+    (folder / "one.jsonl").write_text(report)
+
+    def written(path: Path, text: str) -> None:
+        with (folder / ".tally.json.lock").open("a") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        waited.append(path.name)
+        write_whole(path, text)
+
+    monkeypatch.setattr("cloister.cli.survey.write_whole", written)
+    for _ in range(2):
+        cloister("collect", "exams.json", "one.jsonl", "--tally", "tally.json", at=folder)
+    assert waited == ["tally.json"] * 2
+
+
+@pytest.mark.parametrize("stopped", ["write_text", "replace"])
+def test_an_interruption_leaves_the_tally_as_it_was(folder: Path, stopped: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = cloister("respond", "exams.json", "--level", "careful", "--answer", "copied=no", at=folder)
+    (folder / "one.jsonl").write_text(report)
+    collect = ["collect", "exams.json", "one.jsonl", "--tally", "tally.json"]
+    cloister(*collect, at=folder)
+    before = (folder / "tally.json").read_bytes()
+
+    def interrupted(path: Path, *_: object, **__: object) -> None:
+        path.write_bytes(b"{")  # half of it
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, stopped, interrupted)
+    with chdir(folder):
+        CliRunner().invoke(cli, ["survey", *collect])
+    monkeypatch.undo()
+    assert (folder / "tally.json").read_bytes() == before
+    cloister(*collect, at=folder)
+
+
+def test_a_confidence_is_a_fraction_in_both_forms(folder: Path) -> None:
+    (folder / "none.jsonl").write_text("")
+    collect = ["collect", "exams.json", "none.jsonl", "--confidence", "19/20"]
+    cloister(*collect, at=folder)
+    assert json.loads(cloister(*collect, "--json", at=folder))["confidence"] == 0.95
 
 
 def test_a_level_for_each_question(folder: Path) -> None:
@@ -147,9 +200,12 @@ def test_expected(folder: Path) -> None:
         (["respond", "questions.toml", "--level", "open"], "not JSON"),
         (["collect", "exams.json", "--tally", "questions.toml"], "not what to_json wrote"),
         (["collect", "exams.json", "--confidence", "2"], "confidence"),
+        (["collect", "exams.json", "--confidence", "95%", "--json"], "not a finite number"),
+        (["collect", "exams.json", "--confidence", "2", "--tally", "no.json"], "confidence"),
     ],
 )
 def test_refusals(folder: Path, arguments: list[str], why: str) -> None:
     (folder / "less.toml").write_text('id = "a"\ntitle = "A"\n')
     (folder / "more.toml").write_text('colour = "red"\n')
     assert why in cloister(*arguments, at=folder, refused=True)
+    assert not (folder / "no.json").exists()

@@ -72,6 +72,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"address": "https://", "proxies": "127.0.0.1"}, "address"),
     ({"address": "https://hub.example.org/hub", "proxies": "127.0.0.1"}, "address"),
     ({"address": "https://hub.example.org:port", "proxies": "127.0.0.1"}, "address"),
+    ({"oidc_issuer": "https://[::1", "oidc_client": "hub"}, "oidc_issuer"),
+    ({"database": "postgresql://[::1/hub", "ledger": "postgresql:///ledger"}, "database"),
     ({"source_authorities": "/no/such.pem"}, "source_authorities"),
     ({"master_key": "x"}, "master_key"),
     ({"master_key": "\xe9"}, "master_key"),
@@ -86,6 +88,7 @@ ODD: list[tuple[dict[str, Any], str]] = [
 ]
 FINE: list[dict[str, Any]] = [
     {"docs": "https://docs.example.org/cloister/"},
+    {"database": "postgresql:///hub", "ledger": "postgresql:///ledger"},
     {"max_delta": "0"},
     {"max_delta": "1/100000"},
     {"memory": "512MB"},

@@ -257,6 +257,16 @@ def test_bad_values_reports_and_files_are_refused() -> None:
             Client.from_json(rappor, text)
 
 
+@pytest.mark.parametrize("texts", ["example.org", b"example.org", None, [["example.org"]], [None], 3])
+def test_what_is_no_list_of_texts_is_refused(texts: Any) -> None:
+    """One text was taken for as many people, or candidates, as it has letters."""
+    rappor = RAPPOR(bits=16, cohorts=2)
+    with pytest.raises(InvalidParameter, match="RAPPOR is for texts, in a list"):
+        rappor.randomize(texts)
+    with pytest.raises(InvalidParameter, match="RAPPOR is for texts, in a list"):
+        rappor.decode(rappor.aggregate(rappor.randomize(["example.org"])), texts)
+
+
 def test_the_lasso_leaves_out_what_the_bits_cannot_tell_apart() -> None:
     """Two people fall into one cohort or two, whose bits cannot hold a hundred candidates: some look alike to them."""
     rappor, texts = RAPPOR.for_epsilon("8", "16", bits=16, cohorts=4), [f"t{place}" for place in range(100)]

@@ -459,6 +459,12 @@ def test_words_that_no_plan_can_have_are_refused_with_the_table(words: Any) -> N
         joint_of(sites_of(), **words)
 
 
+def test_a_purpose_that_begins_with_many_blanks_is_asked_with() -> None:
+    """Cut to its first 200 characters it would be blanks, which no site takes, and refused after its charge."""
+    with session_of(joint_of(sites_of(), columns=COLUMNS), cl.PureDP(100)) as session:
+        session.sql("SELECT COUNT(*) AS n FROM people", spend=1, purpose=" " * 200 + "a study")
+
+
 def test_overlap_has_no_default() -> None:
     with pytest.raises(TypeError, match="overlap"):
         JointTable(sites_of(), COLUMNS)  # type: ignore[call-arg]

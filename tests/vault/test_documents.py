@@ -108,6 +108,15 @@ def test_what_pymongo_spells_in_other_ways(filled: Place) -> None:
         people.find().limit(-1)
 
 
+@pytest.mark.parametrize("skip", [-1, 1.5, "1", True])
+@pytest.mark.parametrize("more", [{}, {"limit": 1}, {"sort": "age"}, {"sort": "age", "limit": 1}])
+def test_what_is_no_number_of_documents_to_skip_is_refused(filled: Place, skip: Any, more: dict[str, Any]) -> None:
+    """Also without a limit, where -1 left out all but the last."""
+    for asked in (lambda: filled.people().find({}, skip=skip, **more), lambda: filled.people().find({}, **more).skip(skip)):
+        with pytest.raises(cl.InvalidParameter, match="skip is invalid"):
+            asked()
+
+
 def test_groups_come_in_the_order_of_texts(filled: Place) -> None:
     people, towns = filled.people(), ["New", "New York", "Zug", "aarau", "Ölten", "东京"]
     people.insert_many([{"_id": 100 + place, "town": town} for place, town in enumerate(reversed(towns))])

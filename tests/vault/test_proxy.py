@@ -105,6 +105,12 @@ def test_a_port_that_is_taken_or_none_is_refused(proxy: Served, tmp_path_factory
         assert (refused.exit_code, "is taken, or may not be listened on" in str(refused.exception)) == (1, True)
 
 
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:80a", "https://proxy.example.org:99999", "https://\x7f", None])
+def test_an_address_that_is_none_is_refused_in_words(url: Any) -> None:
+    with pytest.raises(cl.InvalidParameter, match=r"The address is invalid"):
+        cl.vault.connect(url, token="t")
+
+
 def test_programs_speak_documents_and_the_store_sees_none(proxy: Served, holder: KeyHolder) -> None:
     people = proxy.people()
     rows = [

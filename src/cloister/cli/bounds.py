@@ -50,7 +50,7 @@ def domains_of_line(line: str) -> dict[str, Domain]:
     """
     domains: dict[str, Domain] = {}
     for part in line.split(","):
-        column, equals, value = part.strip().partition("=")
+        column, equals, value = (each.strip() for each in part.partition("="))
         found = _RANGE.match(value)
         if not equals or not column or column in domains:
             raise _refused(f"{part.strip()!r} is not a column, =, and what it may hold, or it stands twice")
@@ -59,8 +59,8 @@ def domains_of_line(line: str) -> dict[str, Domain]:
             domains[column] = Integer(int(found[1]), int(found[2])) if whole else Real(found[1], found[2])
         elif value == "yes/no":
             domains[column] = Boolean()
-        elif "|" in value:
-            options = value.split("|")
+        elif "|" in value and "=" not in value:  # or it would be all that follows another comma, and a column would be lost
+            options = [option.strip() for option in value.split("|")]
             numbers = all(re.fullmatch(r"-?[0-9]{1,15}", option) for option in options)
             domains[column] = Category([int(option) for option in options] if numbers else options)
         else:

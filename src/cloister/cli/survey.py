@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cloister.cli.party import own_files
-from cloister.cli.written import FILE, WRITTEN, write_whole
+from cloister.cli.written import FILE, WRITTEN, waiting_for, write_whole
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import text_of
 
@@ -159,17 +160,17 @@ def collect(
     from cloister.local.survey import Results, Tally
 
     asked, held = _with_reports(file)
-    hashes = None if invited is None else invited.read_text(encoding="utf-8").split()
-    if tally is not None and tally.exists():
-        kept = Tally.from_json(asked, tally.read_bytes(), invited=hashes)
-    else:
-        kept = Tally(asked, invited=hashes)
-    kept.add(held)
-    kept.add(_lines(reports))
-    if tally is not None:
-        write_whole(tally, kept.to_json() + "\n")
-    results = Results(asked, kept)
-    click.echo(results.to_json(confidence) if as_json else results.text(confidence))
+    hashes = None if invited is None else invited.read_text(encoding="utf-8-sig", errors="replace").split()
+    with nullcontext() if tally is None else waiting_for(tally):
+        before = None if tally is None or not tally.exists() else tally.read_bytes()
+        kept = Tally(asked, invited=hashes) if before is None else Tally.from_json(asked, before, invited=hashes)
+        kept.add(held)
+        kept.add(_lines(reports))
+        results = Results(asked, kept)
+        said = results.to_json(confidence) if as_json else results.text(confidence)  # refused before reports count
+        if tally is not None:
+            write_whole(tally, kept.to_json() + "\n")
+    click.echo(said)
 
 
 @survey.command("expected")

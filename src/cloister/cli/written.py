@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +66,14 @@ def write_whole(path: Path, text: str) -> None:
         beside.replace(path)
     except OSError:
         raise InvalidParameter(_WHAT.format(str(path)), why="it can't be written", instead="another folder") from None
+
+
+@contextlib.contextmanager
+def waiting_for(path: Path) -> Iterator[None]:
+    """Alone with a file that is read and written back: another process that does so waits."""
+    with path.with_name(f".{path.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def write_page(page: Any, path: Path, **of: str) -> None:

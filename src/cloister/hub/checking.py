@@ -165,9 +165,9 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak("proxies", why, 'proxies = "127.0.0.1"', grave=True)
     for name in ("database", "ledger"):
         value = getattr(settings, name)
-        if value and not value.startswith("postgresql://"):
+        if value and not (value.startswith("postgresql://") and _readable(value)):
             weak(name, "it is not a PostgreSQL address", f'{name} = "postgresql://hub@db.example.org/hub"', grave=True)
-        elif value and "sslmode=verify-full" not in value and not _local_address(value):
+        elif value and "sslmode=verify-full" not in value and not is_loopback(urlsplit(value).hostname or "localhost"):
             weak(name, "its certificate is not checked", "…?sslmode=verify-full", grave=False)
     if bool(settings.database) != bool(settings.ledger):
         weak("ledger", "one of hub and ledger is on PostgreSQL and the other in the folder", "both, for several processes")
@@ -225,13 +225,16 @@ def known_zone(name: str) -> bool:
     return True
 
 
+def _readable(address: str) -> bool:
+    try:
+        return urlsplit(address) is not None
+    except ValueError:  # half of an IPv6 address
+        return False
+
+
 def _reached_safely(address: str) -> bool:
-    parts = urlsplit(address)
+    parts = urlsplit(address if _readable(address) else "")
     return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
-
-
-def _local_address(address: str) -> bool:
-    return is_loopback(urlsplit(address).hostname or "localhost")
 
 
 def faults_of(settings: Settings) -> Iterator[Weakness]:

@@ -205,7 +205,7 @@ def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str]
                 why="there is none of that name",
                 instead=f"--data {values[name]}" if name == "data" else "cloister hub check lists all settings",
             )
-    return SETTINGS.made({name: _value(name, known[name].type, value) for name, value in values.items()}, data=data)
+    return SETTINGS.made({name: _value(name, known[name], value) for name, value in values.items()}, data=data)
 
 
 def listed(text: str) -> list[str]:
@@ -226,8 +226,8 @@ def _of_file(path: Path) -> dict[str, Any]:
         ) from None
 
 
-def _value(name: str, kind: Any, value: Any) -> Any:
-    if kind == "int":
+def _value(name: str, known: Field[Any], value: Any) -> Any:
+    if known.type == "int":
         try:
             if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
                 raise ValueError
@@ -237,7 +237,8 @@ def _value(name: str, kind: Any, value: Any) -> Any:
                 f"The setting {name} is invalid", why=f"{value!r} is not a whole number", instead=f"{name} = 10"
             ) from None
     if not isinstance(value, str):
-        raise InvalidParameter(f"The setting {name} is invalid", why=f"{value!r} is not a text", instead=f'{name} = "{value}"')
+        shown = "…" if known.metadata["secret"] else value
+        raise InvalidParameter(f"The setting {name} is invalid", why=f"{shown!r} is not a text", instead=f'{name} = "{shown}"')
     return value
 
 

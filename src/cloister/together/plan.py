@@ -102,7 +102,7 @@ class Elsewhere(Answering):
 
     def _plan(self, request: NoisedRequest) -> Plan:
         given = self.source.purpose or request.purpose, self.source.who or request.who
-        purpose, who = (shown(each)[:LONGEST_WORDS] for each in given)
+        purpose, who = (shown(each.strip())[:LONGEST_WORDS] for each in given)  # or the first of a long one are all blanks
         return Plan(request=request.canonical(), token=self.token, purpose=purpose, who=who)
 
     def _reading(self, work: Any) -> Any:

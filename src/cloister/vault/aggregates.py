@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -229,15 +230,12 @@ def mean(values: list[int | float]) -> float | None:
     return rounded(Fraction(_exact(values)) / len(values)) if values else None
 
 
-def _least(values: list[int | float]) -> int | float | None:
-    return min(values, default=None)
-
-
-def _largest(values: list[int | float]) -> int | float | None:
-    return max(values, default=None)
-
-
-_COMPUTED: dict[str, Callable[[list[int | float]], Any]] = {"$sum": total, "$avg": mean, "$min": _least, "$max": _largest}
+_COMPUTED: dict[str, Callable[[list[int | float]], Any]] = {
+    "$sum": total,
+    "$avg": mean,
+    "$min": partial(min, default=None),
+    "$max": partial(max, default=None),
+}
 
 
 def _exact(values: list[int | float]) -> int | Fraction:

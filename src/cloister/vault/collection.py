@@ -459,7 +459,8 @@ class Collection:
 
     def _order(self, sort: Any, skip: int, limit: int) -> Order | None:
         """An order that leaves some out; None where all are wanted, or any."""
-        first = whole("skip", skip) + limit if whole("limit", limit) else 0
+        skipped, most = whole("skip", skip), whole("limit", limit)
+        first = skipped + most if most else 0
         if sort is not None:
             sorting(sort, self.fields)
         return Order(sort_keys(sort), first) if sort is not None and first else None

@@ -73,7 +73,8 @@ def documents(store: Vault, token: str, note: Note, views: Views | None = None) 
             raise InvalidParameter(
                 "The arguments are invalid", why=f"{method} lacks one", instead=", ".join(METHODS[method])
             ) from None
-        return encode(_plain(wanted(**given)))
+        found = wanted(**given)
+        return encode(vars(found) if isinstance(found, Inserted | Updated | Deleted | Explanation) else found)
 
     async def called(request: Request) -> Response:
         import starlette.responses
@@ -206,8 +207,3 @@ def _arguments(text: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidParameter("The body is invalid", why="it is not a JSON object", instead='{"filter": {"age": {"$gte": 40}}}')
     return found
-
-
-def _plain(result: Any) -> Any:
-    """A result as JSON."""
-    return vars(result) if isinstance(result, Inserted | Updated | Deleted | Explanation) else result

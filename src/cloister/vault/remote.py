@@ -107,12 +107,16 @@ class RemoteVault:
 
         from cloister.crypto import client_context
 
-        parts = urlsplit(url)
+        try:
+            base, parts = httpx.URL(url), urlsplit(url)
+            _ = parts.port  # each refuses some that the other takes
+        except (ValueError, TypeError, httpx.InvalidURL):
+            raise InvalidParameter("The address is invalid", why="it can't be read", instead="https://…") from None
         if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
             raise InvalidParameter("The address is invalid", why="without TLS only this machine is asked", instead="https://…")
         self._broken = httpx.HTTPError
         self._client = httpx.Client(
-            base_url=url,
+            base_url=base,
             headers={b"authorization": f"Bearer {token}".encode()},
             timeout=_SECONDS,
             trust_env=parts.scheme == "https",  # what goes to this machine goes through no HTTP_PROXY

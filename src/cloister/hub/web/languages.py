@@ -121,11 +121,12 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
     if not values:
         return text
     if any(hasattr(value, "__html__") for value in values.values()):
-        return Markup(escape(text)) % {name: escape(_shown(value)) for name, value in values.items()}  # noqa: S704  (the text was escaped)
+        return Markup(escape(text)) % {name: escape(as_shown(value)) for name, value in values.items()}  # noqa: S704  (the text was escaped)
     return text % values
 
 
-def _shown(value: Any) -> Any:
+def as_shown(value: Any) -> Any:
+    """Every text that a page writes, as it may be shown; what is HTML already was made of such texts."""
     return shown(value, lines=True) if type(value) is str else value
 
 

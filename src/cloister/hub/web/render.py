@@ -45,11 +45,11 @@ from cloister.hub.web import formats
 from cloister.hub.web.flashes import forget_flashes, read_flashes
 from cloister.hub.web.formats import zone_of
 from cloister.hub.web.forms import TOKEN_FIELD, keep_visit, token_of
-from cloister.hub.web.languages import LANGUAGES, N_, NC_, Language, choose, language_of
+from cloister.hub.web.languages import LANGUAGES, N_, NC_, Language, as_shown, choose, language_of
 from cloister.hub.web.menu import REFUSED, Menu, help_address, help_for, menu_of
 from cloister.hub.web.speaking import voiced
 from cloister.hub.web.terms import Marked
-from cloister.printable import json_of, shown
+from cloister.printable import json_of
 
 THEME_COOKIE = "cloister-theme"
 LANGUAGE_COOKIE = "cloister-language"
@@ -210,7 +210,7 @@ def make_environment(language: Language, folders: list[Path]) -> Environment:
         lstrip_blocks=True,
         extensions=["jinja2.ext.i18n", "jinja2.ext.do"],
         auto_reload=False,
-        finalize=_shown,
+        finalize=as_shown,
     )
     made.policies["ext.i18n.trimmed"] = True
     made.install_gettext_callables(  # type: ignore[attr-defined]
@@ -236,11 +236,6 @@ def make_environment(language: Language, folders: list[Path]) -> Environment:
     }
     made.tests |= {"address": _about_text(formats.is_address), "code": _about_text(formats.is_code)}
     return made
-
-
-def _shown(value: Any) -> Any:
-    """Every text that a page writes, as it may be shown; what is HTML already was made of such texts."""
-    return shown(value, lines=True) if type(value) is str else value
 
 
 @pass_context

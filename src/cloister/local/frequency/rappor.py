@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.estimates import Estimate
 from cloister.local.frequency.packed import column_counts, fits
+from cloister.local.frequency.rappor_decoding import decode, listed_texts
 from cloister.local.protocols.coins import WORD, bit_rows, check_epsilon, heads_above, heads_below, lanes_of, odds_below
 from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
@@ -178,7 +179,7 @@ class RAPPOR:
         A row is the cohort and ⌈bits/64⌉ words of bits.
         """
         drawn = source(random)
-        listed = list(texts)
+        listed = listed_texts(texts)
         cohorts = drawn.below(self.cohorts, len(listed))
         known = {pair: self._row(*pair) for pair in set(zip(listed, cohorts.tolist(), strict=True))}
         rows = np.array([known[pair] for pair in zip(listed, cohorts.tolist(), strict=True)], dtype=np.uint64)
@@ -213,8 +214,6 @@ class RAPPOR:
 
     def decode(self, sketch: Sketch, candidates: Iterable[str], *, method: str = "unbiased") -> Estimate:
         """How many hold each candidate; see `cloister.local.frequency.rappor_decoding.decode` for the methods."""
-        from cloister.local.frequency.rappor_decoding import decode
-
         if not isinstance(sketch, Sketch) or sketch.key != self.key:
             raise InvalidParameter("The sketch is invalid", why="it is of another RAPPOR", instead="rappor.aggregate(reports)")
         return decode(self, sketch, candidates, method=method)

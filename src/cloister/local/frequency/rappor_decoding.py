@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ def decode(rappor: RAPPOR, sketch: Sketch, candidates: Iterable[str], *, method:
     """
     if method not in _METHODS:
         raise InvalidParameter("method is invalid", why=f"it is one of {', '.join(_METHODS)}", instead='method="unbiased"')
-    listed = tuple(candidates)
+    listed = tuple(listed_texts(candidates))
     if not listed or len(set(listed)) != len(listed):
         raise InvalidParameter("The candidates are invalid", why="none, or some twice", instead="each candidate once")
     if rappor.cohorts * rappor.bits * len(listed) > _LARGEST:
@@ -70,6 +70,14 @@ def decode(rappor: RAPPOR, sketch: Sketch, candidates: Iterable[str], *, method:
     if method == "nonnegative":
         counts = _nonnegative(problem)
     return Estimate(counts=counts, n=sketch.n, variances=variances, values=listed, part=part)
+
+
+def listed_texts(given: Any) -> list[str]:
+    """The texts of a list: of one text in its place, each letter would be one."""
+    listed: list[Any] = [None] if isinstance(given, str | bytes) or not isinstance(given, Iterable) else list(given)
+    if not all(isinstance(each, str) for each in listed):
+        raise InvalidParameter("The values are invalid", why="RAPPOR is for texts, in a list", instead='["example.org"]')
+    return listed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from cloister.local.survey.findings import Finding, add_findings
 from cloister.local.survey.poisoning import Lift
 from cloister.local.survey.question import Question
 from cloister.local.survey.tally import Tally
+from cloister.noise.mechanism import check_confidence
 from cloister.notebook import offline
 from cloister.printable import finite, json_of, shown
 from cloister.privacy.rational import Exact
@@ -147,7 +148,7 @@ class Results:
             "title": self.survey.title,
             "n": self.tally.n,
             "refused": dict(self.tally.refused),
-            "confidence": float(confidence),
+            "confidence": float(check_confidence(confidence)),
             "questions": [each.to_dict(confidence) for each in told],
             "alarms": [{"question": name, "level": level} | test.to_dict() for name, level, test in _alarms(told)],
         }

@@ -54,6 +54,9 @@ class Tally:
     """
 
     def __init__(self, survey: Survey, *, invited: Collection[str] | None = None) -> None:
+        if invited is not None and any(len(each) != 64 for each in invited):  # digits of `hash_of`
+            why = "this is not a list of the hashes of tokens, so nobody's report would count"
+            raise InvalidParameter("The invited are invalid", why=why, instead="the hashes that were made with the tokens")
         self.survey = survey
         self.invited = None if invited is None else frozenset(invited)
         self.refused: Counter[str] = Counter()

@@ -11,8 +11,6 @@ What may not live here: a sum of charges of its own (the ledger's counts), a dec
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller
@@ -21,7 +19,6 @@ from cloister.hub.hub import Hub
 from cloister.hub.platform.budgets.granted import shares_of_project
 from cloister.hub.platform.budgets.guidance import USUAL, Advice, advice, odds
 from cloister.hub.platform.budgets.reading import sees_budget
-from cloister.hub.records.access import Project
 from cloister.hub.service import Card, Link, Service, routes_in
 
 __all__ = ["SERVICE", "USUAL", "Advice", "advice", "odds", "sees_budget"]
@@ -46,10 +43,6 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     return cards(hub, db, caller)
 
 
-def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
-    return {"shares": shares_of_project(hub, db, row)}
-
-
 SERVICE = Service(
     name="budgets",
     title="Budgets",
@@ -57,5 +50,5 @@ SERVICE = Service(
     api=routes_in(__name__, "api", "api"),
     links=(Link("Budgets", "/budgets", "budget.see", "govern", 35, "budget", help="how-to/choose-a-spend"),),
     cards=_cards,
-    in_project=_in_project,
+    in_project=lambda hub, db, caller, row: {"shares": shares_of_project(hub, db, row)},
 )

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Select, select
 from sqlalchemy import delete as delete_rows
+from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
@@ -260,7 +260,8 @@ def forget_keys(hub: Hub, db: Db, versions: list[DataSetVersion]) -> list[Stored
             tables.append(StoredTable(file=file, digest=digest, length=length, wrapped_key=None, about=version.about))
         version.key, version.address, version.destroyed = None, None, hub.now()
     db.flush()
-    return [table for table in tables if not db.scalar(select(_keyed(table.file).exists()))]
+    readers = select(DataSetVersion.file).where(DataSetVersion.destroyed.is_(None))
+    return [table for table in tables if not db.scalar(select(readers.where(DataSetVersion.file == table.file).exists()))]
 
 
 def sharing(db: Db, row: DataSet) -> list[str]:
@@ -277,11 +278,6 @@ def remove(hub: Hub, tables: list[StoredTable]) -> None:
     for table in tables:
         table_store_of(hub).destroy(table, lambda: None)
     sweep_masked(hub)
-
-
-def _keyed(file: str) -> Select[str]:
-    """The versions that can read a file."""
-    return select(DataSetVersion.id).where(DataSetVersion.file == file, DataSetVersion.destroyed.is_(None))
 
 
 def listing_of(db: Db, row: DataSet) -> Grant | None:
