@@ -21,6 +21,7 @@ from cloister.session import Series, unknown_column
 from cloister.synth.pieces import Floats, Integers, Pieces, Shape
 from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Runs, Strided, Text
 from cloister.tables.declaring.plain import domain_of
+from cloister.tables.sourcing.reading import read_number
 
 MOST_STATES = 100
 """Numbers and days with more values are put into so many bins of equal width; a percentage, 0 to 100, has a state for each."""
@@ -186,17 +187,17 @@ class States:
 
     def _code(self, value: Any, *, clamp: bool = False) -> int:
         code = self.domain.encode(value)
-        if code is None or (not clamp and not self._declared(value, code)):
+        if code is None or not self._declared(value, code, clamp):
             raise self._refused(value, "the column declares no such value")
         return code
 
-    def _declared(self, value: Any, code: int) -> bool:
-        """Whether a value lies within its bounds: encoding moves it into them."""
+    def _declared(self, value: Any, code: int, clamp: bool) -> bool:
+        """Whether a value is whole where it has to be, and lies within its bounds: encoding rounds it and moves it into them."""
         if isinstance(self.domain, Integer | Real):
-            return self.domain.decode(self.domain.low_code) <= float(value) <= self.domain.decode(self.domain.high_code)
-        if isinstance(self.domain, Date):
-            return str(value)[:10] == self.domain.decode(code).isoformat()
-        return True
+            number = read_number(value) or 0.0
+            ends = self.domain.decode(self.domain.low_code), self.domain.decode(self.domain.high_code)
+            return (clamp or ends[0] <= number <= ends[1]) and not (isinstance(self.domain, Integer) and number % 1)
+        return clamp or not isinstance(self.domain, Date) or str(value)[:10] == self.domain.decode(code).isoformat()
 
     def _refused(self, wanted: Any, why: str) -> InvalidParameter:
         example = repr(self.domain.decode(self.domain.low_code))
