@@ -321,7 +321,7 @@ def fit_gaussians(
     _, known = declared_rows(session, table)
     if by is None:
         by, columns = _kinds(known, table, columns)
-    groups = tuple(states_of(known, by, table=table))
+    groups = tuple(states_of(known, by, table=table, said="by"))
     taken = {each.name for each in groups}
     chosen = [name for name, domain in known.items() if name not in taken and isinstance(domain, Integer | Real)]
     numbers = tuple(states_of(known, chosen if columns is None else columns, table=table))
@@ -367,9 +367,7 @@ def _kinds(
     known: Mapping[str, Domain], table: str, columns: Sequence[Asked] | None
 ) -> tuple[list[str | Binned], list[Asked] | None]:
     """The groups among the chosen columns, and the others."""
-    chosen: list[Any] = (
-        [name for name, domain in known.items() if not isinstance(domain, Text)] if columns is None else list(columns)
-    )
+    chosen: list[Any] = [name for name, domain in known.items() if not isinstance(domain, Text)] if columns is None else columns
     found = states_of(known, chosen, table=table)
     kinds = {each.name for each in found if isinstance(each.domain, Category | Boolean)}
     fine = [each.name for each in found if isinstance(each.domain, Category | Boolean | Integer | Real)]
@@ -383,6 +381,8 @@ def _kinds(
         raise InvalidParameter(
             "The groups are not given", why="no column is a category or a truth value", instead='fit_gaussians(…, by=["ill"])'
         )
+    if len(kinds) == len(found):
+        raise UnsupportedQuery("These columns are not supported", why="none of them is a number", instead='method="pairs"')
     names = [each if isinstance(each, str) else each.name for each in chosen]
     groups = [each for each, name in zip(chosen, names, strict=True) if name in kinds]
     return groups, None if columns is None else [each for each, name in zip(chosen, names, strict=True) if name not in kinds]

@@ -7,7 +7,7 @@ likely as every other, unless a released shape says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -259,25 +259,26 @@ def states_from(told: Mapping[str, Any]) -> States:
 
 
 def states_of(
-    declared: Mapping[str, Domain], columns: Sequence[Asked] | None, *, table: str, bought: bool = False
+    declared: Mapping[str, Domain], columns: Sequence[Asked] | None, *, table: str, bought: bool = False, said: str = "columns"
 ) -> list[States]:
     """The states of the chosen columns, by their names or as `cl.Binned(name, edges)`; None: all that are declared. Where
-    cuts may be `bought`, as they are before that.
+    cuts may be `bought`, as they are before that. `said` is what the caller calls them.
 
     >>> [each.words() for each in states_of({"age": Integer(17, 90), "pay": Real(0, 500)}, None, table="people")]
     ['age: 74 values', 'pay: 100 bins']
     """
-    if columns is not None and (isinstance(columns, str | bytes | Binned | QuantileBins | Calendar) or not list(columns)):
+    chosen = list(declared) if columns is None else list(columns) if isinstance(columns, Iterable) else []
+    kinds = (str, Binned, QuantileBins, Calendar)
+    if columns is not None and (isinstance(columns, kinds) or not chosen or not all(isinstance(each, kinds) for each in chosen)):
         raise InvalidParameter(
-            f"columns={columns!r} is invalid",
+            f"{said}={columns!r} is invalid",
             why="it is a list of columns, at least one",
-            instead=f"columns={list(declared)[:2]!r}",
+            instead=f"{said}={list(declared)[:2]!r}",
         )
-    chosen = list(declared) if columns is None else list(columns)
     names = [each if isinstance(each, str) else each.name for each in chosen]
     if len(set(names)) < len(names):
         raise InvalidParameter(
-            "columns is invalid", why="a column is named twice", instead=f"columns={list(dict.fromkeys(names))!r}"
+            f"{said} is invalid", why="a column is named twice", instead=f"{said}={list(dict.fromkeys(names))!r}"
         )
     if not bought and (bare := [each for each in chosen if isinstance(each, QuantileBins | Calendar)]):
         raise InvalidParameter(
