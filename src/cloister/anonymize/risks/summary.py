@@ -25,6 +25,7 @@ from cloister.anonymize.risks.added import Added, added_in
 from cloister.anonymize.risks.population import Matched, match
 from cloister.anonymize.risks.uniques import Uniques, estimate_uniques
 from cloister.anonymize.risks.words import lines_of, spelt_alike
+from cloister.anonymize.roles import check_lists
 from cloister.errors import InvalidParameter
 
 
@@ -365,8 +366,7 @@ _SHOWN = 8
 
 
 def _check_roles(frame: Frame, quasi: Sequence[str], sensitive: Sequence[str]) -> None:
-    if isinstance(quasi, str) or isinstance(sensitive, str):
-        raise InvalidParameter("A text is invalid", why="quasi and sensitive are lists of columns", instead='quasi=["age"]')
+    check_lists(quasi=quasi, sensitive=sensitive)
     if not quasi:
         raise InvalidParameter(
             "quasi=[] is invalid",
