@@ -21,18 +21,8 @@ if TYPE_CHECKING:
 
 def check_roles(asked: Anonymizer, frame: Frame) -> None:
     """Columns that are there, one role each, and what belongs to them."""
-    names = ("quasi", "sensitive", "models", "identifying", "missing_values")
-    check_lists(**{name: getattr(asked, name) for name in names})
-    quasi, sensitive = list(asked.quasi), list(asked.sensitive)
-    if not quasi:
-        raise InvalidParameter(
-            "quasi=[] is invalid", why="no quasi-identifier was named", instead='Anonymizer(quasi=["age", "sex"])'
-        )
-    for role, names in (("quasi-identifying", quasi), ("sensitive", sensitive), ("identifying", list(asked.identifying))):
-        check_columns(frame, names, role)
-    both = sorted(set(asked.identifying) & {*quasi, *sensitive}) or sorted(set(quasi) & set(sensitive))
-    if both:
-        raise InvalidParameter(f"The column {both[0]!r} is invalid", why="it has two roles", instead="one role for each column")
+    quasi = check_named(frame, asked.quasi, asked.sensitive, asked.identifying)
+    check_lists(models=asked.models, missing_values=asked.missing_values)
     if not asked.models or not all(isinstance(model, PrivacyModel) for model in asked.models):
         raise InvalidParameter(
             "The models are invalid", why="it is missing, or one is not a privacy model", instead="models=[KAnonymity(5)]"
@@ -52,6 +42,19 @@ def check_roles(asked: Anonymizer, frame: Frame) -> None:
             raise InvalidParameter(
                 f"weights={{{name!r}: {weight!r}}} is invalid", why="it is not a positive number", instead=f'{{"{name}": 1}}'
             )
+
+
+def check_named(frame: Frame, quasi: Any, sensitive: Any, identifying: Any = ()) -> list[str]:
+    """The quasi-identifiers: columns that are there, one role each."""
+    check_lists(quasi=quasi, sensitive=sensitive, identifying=identifying)
+    if not list(quasi):
+        raise InvalidParameter("quasi=[] is invalid", why="no quasi-identifier was named", instead='quasi=["age", "sex"]')
+    for role, names in (("quasi-identifying", quasi), ("sensitive", sensitive), ("identifying", identifying)):
+        check_columns(frame, list(names), role)
+    both = sorted({*identifying} & {*quasi, *sensitive}) or sorted({*quasi} & {*sensitive})
+    if both:
+        raise InvalidParameter(f"The column {both[0]!r} is invalid", why="it has two roles", instead="one role for each column")
+    return list(quasi)
 
 
 def check_lists(**given: Any) -> None:
