@@ -34,11 +34,11 @@ from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
-from cloister.session import Frame, Measurer, unknown_column
+from cloister.session import Frame, Measurer
 from cloister.session.questions.question import Count, Covariance, Mean, Question, Statistic, Variance
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.release import Release
-from cloister.synth.drawing import checked_number
+from cloister.synth.drawing import allowed_by, checked_number
 from cloister.synth.measuring import Floats, Marginals, Noisy, declared_rows
 from cloister.synth.mixture import Mixture
 from cloister.synth.pieces import Integers
@@ -99,13 +99,8 @@ class GaussianModel:
         one in a hundred does, they are refused.
         """
         random = default_random() if random is None else random
-        columns, allowed = (*self.by, *self.columns), dict[int, Any]()
-        places = {each.name: place for place, each in enumerate(columns)}
-        for name, wanted in (given or {}).items():
-            if name not in places:
-                raise unknown_column(name, self.table, list(places))
-            allowed[places[name]] = columns[places[name]].given(wanted)
-        met = 1.0
+        columns, met = (*self.by, *self.columns), 1.0
+        allowed = allowed_by(columns, given or {}, self.table)
         if allowed:
             tried = self._kept(_AT_ONCE, allowed, Random.derived(_SEED))
             met = len(tried[0]) / _AT_ONCE
@@ -237,14 +232,9 @@ class GaussianModel:
     @classmethod
     def load(cls, path: str | Path) -> GaussianModel:
         """The model of a file that `save` wrote. Only what this library knows is made: no code runs."""
-        try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise InvalidParameter(
-                "The model is invalid",
-                why=f"{str(path)!r} is no file that save() wrote",
-                instead='GaussianModel.load("model.json")',
-            ) from None
+        from cloister.synth.model import text_at
+
+        return cls.from_json(text_at(path))
 
     @classmethod
     def from_json(cls, text: str) -> GaussianModel:
