@@ -126,7 +126,12 @@ def test_missing_values() -> None:
     ("arguments", "words"),
     [
         ({"quasi": []}, "no quasi-identifier was named"),
-        ({"quasi": "age"}, "lists of columns"),
+        ({"quasi": "age"}, r"quasi='age' is invalid: a list is expected(.|\n)*quasi=\['age'\]"),
+        ({"quasi": None}, "a list is expected"),
+        ({"quasi": ["age"], "models": KAnonymity(2)}, "models=.*a list is expected"),
+        ({"quasi": ["age"], "identifying": "name"}, "identifying='name' is invalid"),
+        ({"quasi": ["age"], "missing_values": "NA"}, "missing_values='NA' is invalid"),  # not a missing "N", or a missing "A"
+        ({"quasi": ["age"], "weights": {"age": "2"}}, "not a positive number"),
         ({"quasi": ["height"]}, "no such column"),
         ({"quasi": ["age", "age"]}, "stands there twice"),
         ({"quasi": ["age"], "sensitive": ["age"]}, "it has two roles"),

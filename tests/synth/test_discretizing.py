@@ -213,6 +213,7 @@ def test_cuts_of_a_frame_name_its_columns() -> None:
     """A name that is misspelt is refused, and not left out."""
     rows, declared = {"pay": [1, 2, 3]}, {"pay": cl.Integer(0, 9)}
     wrong: list[Any] = [["pay"], "pay", QuantileBins("pay"), [cl.Binned("pay", [0, 5, 10])]]
+    wrong.append([QuantileBins("pay", 5), QuantileBins("pay", 9)])
     for cuts in wrong:
         with pytest.raises(cl.InvalidParameter, match="columns whose bins are bought"):
             cl.synth.fit_frame(rows, declared, epsilon=1, cuts=cuts)

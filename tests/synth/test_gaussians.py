@@ -169,7 +169,13 @@ def test_another_file_is_refused(change: dict[str, Any], tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("how", "error", "why"),
     [
-        ({"by": []}, cl.InvalidParameter, "at least one"),
+        ({"by": []}, cl.InvalidParameter, r"by=\[\] is invalid.*at least one"),
+        ({"by": "ill"}, cl.InvalidParameter, "by='ill' is invalid"),
+        ({"by": ["ill", "ill"]}, cl.InvalidParameter, r"by is invalid(.|\n)*by=\['ill'\]"),
+        ({"by": None, "columns": ["ill"]}, cl.UnsupportedQuery, "none of them is a number"),
+        ({"by": None, "columns": "ill"}, cl.InvalidParameter, "columns='ill' is invalid"),
+        ({"by": None, "columns": [3]}, cl.InvalidParameter, r"columns=\[3\] is invalid"),
+        ({"by": 3}, cl.InvalidParameter, "by=3 is invalid"),
         ({"by": ["height"]}, cl.UnknownColumn, "height"),
         ({"columns": ["ill"]}, cl.UnsupportedQuery, "no number beside the groups"),
         ({"columns": []}, cl.InvalidParameter, "at least one"),

@@ -82,6 +82,9 @@ def test_the_same_generator_draws_the_same_rows(sure: SyntheticModel) -> None:
         ({"n": 1.5}, cl.InvalidParameter, "whole number of rows"),
         ({"given": {"height": 3}}, cl.UnknownColumn, "'height' is unknown"),
         ({"given": {"age": 99}}, cl.InvalidParameter, "declares no such value"),
+        ({"given": {"age": 30.5}}, cl.InvalidParameter, "declares no such value"),
+        ({"given": {"age": (30, "40.5")}}, cl.InvalidParameter, "declares no such value"),
+        ({"given": {"age": 10**400}}, cl.InvalidParameter, "declares no such value"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(sure: SyntheticModel, asked: dict[str, Any], error: type[Exception], why: str) -> None:

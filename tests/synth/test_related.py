@@ -205,6 +205,28 @@ def test_tables_of_nobody_and_of_somebody_who_never_came(n: int) -> None:
     assert len(model.sample(0)["visits"]) == 0
 
 
+@pytest.mark.parametrize("order", [None, "cost"])
+def test_a_name_that_both_tables_have_is_drawn_of_one(order: str | None) -> None:
+    people, visits = rows(200)
+    held = {
+        "patients": cl.PrivateTable(people, PATIENTS, unit="who", max_rows=1, population="patients"),
+        "visits": cl.PrivateTable(
+            {**visits, "sex": ["M"] * len(visits["who"])}, {**VISITS, "sex": PATIENTS["sex"]}, unit="who", max_rows=4,
+            population="patients",
+        ),
+    }  # fmt: skip
+    with Door(held, budget=cl.PureDP(100), random=Random.deterministic(3)) as door:
+        with pytest.raises(cl.InvalidParameter, match="both tables have a column 'sex'") as refused:
+            fit_related(door, "patients", "visits", spend=50, order=order)
+        assert "columns={'visits': ['ward', 'cost']}" in str(refused.value)
+        assert door.ledger.charges("patients") == []
+        model = fit_related(door, "patients", "visits", spend=50, order=order, columns={"visits": ["ward", "cost"]})
+        assert fit_related(door, "patients", "visits", spend=50, columns={"patients": ["age"], "visits": ["sex"]})
+    made = model.sample(2000, random=Random.deterministic(1))
+    assert made["visits"].column_names == ["who", "ward", "cost"]
+    assert np.mean(made["patients"]["sex"] == "F") == pytest.approx(np.mean(np.array(people["sex"]) == "F"), abs=0.1)
+
+
 @pytest.mark.parametrize(
     ("how", "error", "why"),
     [

@@ -180,6 +180,8 @@ def test_a_bound_below_the_declared_ties_is_refused() -> None:
         ({"stays": 0}, InvalidParameter, "stays"),
         ({"stays": 2**60}, InvalidParameter, "2⁵⁰"),
         ({"distance": 0}, InvalidParameter, "above 0"),
+        ({"distance": "200"}, InvalidParameter, "above 0"),
+        ({"duration": None}, InvalidParameter, "above 0"),
         ({"distance": 1e200}, InvalidParameter, "above 0"),  # its square would fail where somebody is, and only there
         ({"x": "far"}, InvalidParameter, "beyond"),
         ({"duration": float("nan")}, InvalidParameter, "above 0"),

@@ -115,6 +115,14 @@ def test_points_out_of_order_or_missing_are_refused(times: Any, places: Any, why
         stay_points(times, places)
 
 
+@pytest.mark.parametrize("wrong", ["200", None, -1, float("nan")])
+def test_a_distance_and_a_duration_are_numbers_above_0(wrong: Any) -> None:
+    for how in ({"distance": wrong}, {"duration": wrong}):
+        with pytest.raises(InvalidParameter, match="above 0"):
+            stay_points([0, 900], [[0, 0], [0, 0]], **how)
+    assert len(stay_points([0, 900], [[0, 0], [0, 0]], distance=np.int32(200), duration=np.float32(900))) == 1
+
+
 def test_times_may_be_texts_and_a_leap_second_is_the_last_of_its_minute() -> None:
     for begin in ("2016-12-31T23:30:00", "2017-01-01T00:30:00+01:00"):
         for end in ("2016-12-31T23:59:60Z", "2017-01-01T00:59:60+01:00", "2016-12-31T23:59:59"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +21,8 @@ if TYPE_CHECKING:
 
 def check_roles(asked: Anonymizer, frame: Frame) -> None:
     """Columns that are there, one role each, and what belongs to them."""
-    quasi, sensitive = list(asked.quasi), list(asked.sensitive)
-    if not quasi:
-        raise InvalidParameter(
-            "quasi=[] is invalid", why="no quasi-identifier was named", instead='Anonymizer(quasi=["age", "sex"])'
-        )
-    if isinstance(asked.quasi, str) or isinstance(asked.sensitive, str):
-        raise InvalidParameter("A text is invalid", why="quasi and sensitive are lists of columns", instead='quasi=["age"]')
-    for role, names in (("quasi-identifying", quasi), ("sensitive", sensitive), ("identifying", list(asked.identifying))):
-        check_columns(frame, names, role)
-    both = sorted(set(asked.identifying) & {*quasi, *sensitive}) or sorted(set(quasi) & set(sensitive))
-    if both:
-        raise InvalidParameter(f"The column {both[0]!r} is invalid", why="it has two roles", instead="one role for each column")
+    quasi = check_named(frame, asked.quasi, asked.sensitive, asked.identifying)
+    check_lists(models=asked.models, missing_values=asked.missing_values)
     if not asked.models or not all(isinstance(model, PrivacyModel) for model in asked.models):
         raise InvalidParameter(
             "The models are invalid", why="it is missing, or one is not a privacy model", instead="models=[KAnonymity(5)]"
@@ -47,10 +38,30 @@ def check_roles(asked: Anonymizer, frame: Frame) -> None:
                 f"{what}={{{wrong!r}: …}} is invalid", why="it is not a quasi-identifier", instead=f"one of {quasi}"
             )
     for name, weight in (asked.weights or {}).items():
-        if not weight > 0 or not np.isfinite(weight):
+        if not (isinstance(weight, Real) and 0 < weight < np.inf):
             raise InvalidParameter(
                 f"weights={{{name!r}: {weight!r}}} is invalid", why="it is not a positive number", instead=f'{{"{name}": 1}}'
             )
+
+
+def check_named(frame: Frame, quasi: Any, sensitive: Any, identifying: Any = ()) -> list[str]:
+    """The quasi-identifiers: columns that are there, one role each."""
+    check_lists(quasi=quasi, sensitive=sensitive, identifying=identifying)
+    if not list(quasi):
+        raise InvalidParameter("quasi=[] is invalid", why="no quasi-identifier was named", instead='quasi=["age", "sex"]')
+    for role, names in (("quasi-identifying", quasi), ("sensitive", sensitive), ("identifying", identifying)):
+        check_columns(frame, list(names), role)
+    both = sorted({*identifying} & {*quasi, *sensitive}) or sorted({*quasi} & {*sensitive})
+    if both:
+        raise InvalidParameter(f"The column {both[0]!r} is invalid", why="it has two roles", instead="one role for each column")
+    return list(quasi)
+
+
+def check_lists(**given: Any) -> None:
+    """Refuses what is not a list where one is asked for: of a text, each character would count."""
+    for name, each in given.items():
+        if isinstance(each, str | bytes) or not isinstance(each, Iterable):
+            raise InvalidParameter(f"{name}={each!r} is invalid", why="a list is expected", instead=f"{name}=[{each!r}]")
 
 
 def share_of(given: float | str | Fraction) -> Fraction:

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
+from cloister.session import unknown_column
 from cloister.synth.mixture import Mixture
 from cloister.synth.pieces import Pieces
 from cloister.synth.rules import LEAST_ACCEPTED, Rules
@@ -42,6 +44,14 @@ def checked_number(n: object) -> int:
         why = f"at most {_MOST_ROWS:,} rows are drawn at once"
         raise InvalidParameter(f"n={n:,} is invalid", why=why, instead=f"model.sample({_MOST_ROWS})")
     return int(n)
+
+
+def allowed_by(columns: Sequence[States], given: Mapping[str, Any], table: str) -> dict[int, Pieces]:
+    """What conditions allow, by the places of their columns."""
+    places = {each.name: place for place, each in enumerate(columns)}
+    if unknown := [name for name in given if name not in places]:
+        raise unknown_column(unknown[0], table, list(places))
+    return {places[name]: columns[places[name]].given(wanted) for name, wanted in given.items()}
 
 
 def conditioned(mixture: Mixture, states: list[States], given: Mapping[int, Pieces]) -> tuple[Mixture, float]:

@@ -330,8 +330,9 @@ def fit_frame(
     given, way = [frame], cast("Method", method)  # any that `fit` takes
     del frame  # no frame of a refusal may hold the rows
     table = PrivateTable(given.pop(), columns, unit=unit, max_rows=max_rows, population=FRAME)
-    if not isinstance(cuts, list | tuple) or not all(isinstance(each, QuantileBins | Calendar) for each in cuts):
-        why = "it is a list of columns whose bins are bought"
+    fine = isinstance(cuts, list | tuple) and all(isinstance(each, QuantileBins | Calendar) for each in cuts)
+    if not fine or len({each.name for each in cuts}) < len(cuts):
+        why = "it is a list of columns whose bins are bought, each once"
         raise InvalidParameter(f"cuts={cuts!r} is invalid", why=why, instead="a list of QuantileBins and Calendar")
     asked = {name: name for name in columns if name != unit} | {each.name: each for each in cuts}
     budget = ApproxDP(epsilon, delta) if exact(delta, "delta") else PureDP(epsilon)

@@ -34,11 +34,11 @@ from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
-from cloister.session import Frame, Measurer, unknown_column
+from cloister.session import Frame, Measurer
 from cloister.session.questions.question import Count, Covariance, Mean, Question, Statistic, Variance
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.release import Release
-from cloister.synth.drawing import checked_number
+from cloister.synth.drawing import allowed_by, checked_number
 from cloister.synth.measuring import Floats, Marginals, Noisy, declared_rows
 from cloister.synth.mixture import Mixture
 from cloister.synth.pieces import Integers
@@ -99,13 +99,8 @@ class GaussianModel:
         one in a hundred does, they are refused.
         """
         random = default_random() if random is None else random
-        columns, allowed = (*self.by, *self.columns), dict[int, Any]()
-        places = {each.name: place for place, each in enumerate(columns)}
-        for name, wanted in (given or {}).items():
-            if name not in places:
-                raise unknown_column(name, self.table, list(places))
-            allowed[places[name]] = columns[places[name]].given(wanted)
-        met = 1.0
+        columns, met = (*self.by, *self.columns), 1.0
+        allowed = allowed_by(columns, given or {}, self.table)
         if allowed:
             tried = self._kept(_AT_ONCE, allowed, Random.derived(_SEED))
             met = len(tried[0]) / _AT_ONCE
@@ -237,14 +232,9 @@ class GaussianModel:
     @classmethod
     def load(cls, path: str | Path) -> GaussianModel:
         """The model of a file that `save` wrote. Only what this library knows is made: no code runs."""
-        try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise InvalidParameter(
-                "The model is invalid",
-                why=f"{str(path)!r} is no file that save() wrote",
-                instead='GaussianModel.load("model.json")',
-            ) from None
+        from cloister.synth.model import text_at
+
+        return cls.from_json(text_at(path))
 
     @classmethod
     def from_json(cls, text: str) -> GaussianModel:
@@ -321,7 +311,7 @@ def fit_gaussians(
     _, known = declared_rows(session, table)
     if by is None:
         by, columns = _kinds(known, table, columns)
-    groups = tuple(states_of(known, by, table=table))
+    groups = tuple(states_of(known, by, table=table, said="by"))
     taken = {each.name for each in groups}
     chosen = [name for name, domain in known.items() if name not in taken and isinstance(domain, Integer | Real)]
     numbers = tuple(states_of(known, chosen if columns is None else columns, table=table))
@@ -367,9 +357,7 @@ def _kinds(
     known: Mapping[str, Domain], table: str, columns: Sequence[Asked] | None
 ) -> tuple[list[str | Binned], list[Asked] | None]:
     """The groups among the chosen columns, and the others."""
-    chosen: list[Any] = (
-        [name for name, domain in known.items() if not isinstance(domain, Text)] if columns is None else list(columns)
-    )
+    chosen: list[Any] = [name for name, domain in known.items() if not isinstance(domain, Text)] if columns is None else columns
     found = states_of(known, chosen, table=table)
     kinds = {each.name for each in found if isinstance(each.domain, Category | Boolean)}
     fine = [each.name for each in found if isinstance(each.domain, Category | Boolean | Integer | Real)]
@@ -383,6 +371,8 @@ def _kinds(
         raise InvalidParameter(
             "The groups are not given", why="no column is a category or a truth value", instead='fit_gaussians(…, by=["ill"])'
         )
+    if len(kinds) == len(found):
+        raise UnsupportedQuery("These columns are not supported", why="none of them is a number", instead='method="pairs"')
     names = [each if isinstance(each, str) else each.name for each in chosen]
     groups = [each for each, name in zip(chosen, names, strict=True) if name in kinds]
     return groups, None if columns is None else [each for each, name in zip(chosen, names, strict=True) if name not in kinds]

@@ -22,9 +22,9 @@ import numpy as np
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random, default_random
-from cloister.session import Door, Frame, Measurer, unknown_column
+from cloister.session import Door, Frame, Measurer
 from cloister.session.state.scrubbed import scrubbed
-from cloister.synth.drawing import checked_number, conditioned, drawn
+from cloister.synth.drawing import allowed_by, checked_number, conditioned, drawn
 from cloister.synth.measuring import declared_rows
 from cloister.synth.mixture import Mixture
 from cloister.synth.pieces import Integers
@@ -69,11 +69,7 @@ class KAnonymousModel:
 
     def sample(self, n: int | None = None, *, given: Mapping[str, Any] | None = None, random: Random | None = None) -> Frame:
         """So many rows, under conditions as `SyntheticModel.sample` takes them; None: as many as the table has."""
-        states, places = list(self.columns), {each.name: place for place, each in enumerate(self.columns)}
-        for name in given or {}:
-            if name not in places:
-                raise unknown_column(name, self.table, list(places))
-        allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given or {}).items()}
+        states, allowed = list(self.columns), allowed_by(self.columns, given or {}, self.table)
         mixture, share = conditioned(self.mixture, states, allowed)
         if share <= 0:
             raise InvalidParameter(

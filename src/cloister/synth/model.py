@@ -20,11 +20,11 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random, default_random
 from cloister.privacy import ZCDP, Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
-from cloister.session import Frame, Question, unknown_column
+from cloister.session import Frame, Question
 from cloister.session.execution.rehearsal import declared_codes
 from cloister.session.questions.spend import amount_of
 from cloister.session.workloads.marginals import Marginal
-from cloister.synth.drawing import accepted, checked_number, conditioned, drawn, drawn_under
+from cloister.synth.drawing import accepted, allowed_by, checked_number, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
 from cloister.synth.pieces import Integers, Pieces
@@ -133,12 +133,8 @@ class SyntheticModel:
 
     def codes(self, n: int | None, given: Mapping[str, Any], random: Random) -> list[Integers]:
         """The same rows as codes of the declared columns."""
-        states, places = list(self.columns), {each.name: place for place, each in enumerate(self.columns)}
-        for name in given:
-            if name not in places:
-                raise unknown_column(name, self.table, list(places))
-        allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in given.items()}
-        if conditioned(self.mixture, states, allowed)[1] <= 0:
+        allowed = allowed_by(self.columns, given, self.table)
+        if conditioned(self.mixture, list(self.columns), allowed)[1] <= 0:
             raise InvalidParameter(
                 f"given={dict(given)!r} is invalid", why="no row of the model meets it", instead="a wider condition"
             )
@@ -323,14 +319,7 @@ def load(path: str | Path) -> Any:
     from cloister.synth.k_anonymous import KIND as CLASSES
     from cloister.synth.k_anonymous import KAnonymousModel
 
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        raise InvalidParameter(
-            f"The model {str(path)!r} is invalid",
-            why="no text file of that name can be read",
-            instead='cl.synth.load("model.json")',
-        ) from None
+    text = text_at(path)
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -338,6 +327,18 @@ def load(path: str | Path) -> Any:
     kinds: dict[Any, Any] = {GAUSSIANS: GaussianModel, CLASSES: KAnonymousModel}
     kind = document.get("kind") if isinstance(document, dict) else None
     return kinds.get(kind if isinstance(kind, str) else None, SyntheticModel).from_json(text)
+
+
+def text_at(path: str | Path) -> str:
+    """The text of a model's file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise InvalidParameter(
+            f"The model {str(path)!r} is invalid",
+            why="no text file of that name can be read",
+            instead='cl.synth.load("model.json")',
+        ) from None
 
 
 def _read(document: Mapping[str, Any]) -> SyntheticModel:

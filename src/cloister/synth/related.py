@@ -35,7 +35,7 @@ from cloister.synth.model import SyntheticModel
 from cloister.synth.pieces import Integers
 from cloister.synth.rules import Rules
 from cloister.synth.states import States, states_of
-from cloister.tables import Base, Binned, Capped, Followed, PerUnit, PrivateTable, Relation, UnitAggregate, UnitJoined
+from cloister.tables import Base, Binned, Capped, Followed, PerUnit, PrivateTable, Projected, Relation, UnitAggregate, UnitJoined
 
 KIND = "related synthetic models"
 IN_ORDER = "related synthetic models in order"
@@ -211,11 +211,18 @@ def fit_related(
     if tables[0].max_rows != 1:
         why = f"each person may have {tables[0].max_rows} rows in {people!r}"
         raise InvalidParameter(f"people={people!r} is invalid", why=why, instead="a table with max_rows=1")
-    left, right = Base(name=people, table=tables[0]), Base(name=events, table=tables[1])
+    left: Relation = Base(name=people, table=tables[0])
+    right = Base(name=events, table=tables[1])
     own, other = _chosen_columns(columns or {}, dict(zip((people, events), tables, strict=True)))
     several: Relation = right if rows is None else Capped(source=right, rows=rows)
     if order is not None:
         several, other = _ordered(right, order, other, tables[1].max_rows if rows is None else rows)
+    if left.columns.keys() & several.columns.keys():  # what is drawn of them bears different names
+        names = [[each if isinstance(each, str) else each.name for each in chosen] for chosen in (own, other)]
+        left, several = (
+            Projected(source=side, names=tuple((each, each) for each in kept))
+            for side, kept in zip((left, several), names, strict=True)
+        )
     number = f"number_of_{events}"
     counted = PerUnit(source=several, aggregates=(UnitAggregate(name=number, kind="count"),))
     persons, rows_of = UnitJoined(left=left, right=counted, outer=True), UnitJoined(left=left, right=several)
@@ -261,10 +268,19 @@ def _chosen_columns(
         if name not in tables:
             why = f"the tables are {' and '.join(tables)}"
             raise InvalidParameter(f"columns= is invalid for {name!r}", why=why, instead=asked)
+    taken: set[str] = set()
     for name, table in tables.items():
         chosen = list(columns.get(name) or [each for each in table.columns if each not in units])
-        if units & {each if isinstance(each, str) else each.name for each in chosen}:
+        names = {each if isinstance(each, str) else each.name for each in chosen}
+        if units & names:
             raise InvalidParameter(f"The columns of {name!r} are invalid", why="keys are made up, not drawn", instead=asked)
+        if twice := sorted(taken & names):
+            why = f"both tables have a column {twice[0]!r}, and rows are drawn of it in one"
+            rest = [each for each in table.columns if each not in units | taken]
+            raise InvalidParameter(
+                f"The columns of {name!r} are invalid", why=why, instead=f"columns={{{name!r}: {rest or ['…']!r}}}"
+            )
+        taken |= names
         if not chosen:
             why = "it has no column beside the one that says whose row a row is"
             raise InvalidParameter(f"The table {name!r} is invalid", why=why, instead="a table with another column")

@@ -106,7 +106,7 @@ def best(found: Marginals, wanted: Marginal) -> Evidence | None:
 
 def margin_of(found: Marginals, kept: Marginal, confidence: float = 0.95) -> float:
     """Of one cell of a table that was measured, by all tables that hold its columns. Noise of one table is a whole number, so
-    what is between two of them says nothing.
+    what is between two of them says nothing; not so where an earlier answer joined it (`earlier.py`).
 
     >>> one, two = Noisy(np.zeros(2), 50.0, False), Noisy(np.zeros((2, 2)), 50.0, False)
     >>> found = Marginals(sizes=(2, 2), tables={(0,): one, (1,): one, (0, 1): two})
@@ -119,7 +119,8 @@ def margin_of(found: Marginals, kept: Marginal, confidence: float = 0.95) -> flo
     step = one * (0.5 if evidence.variance else 0.0)
     square, fourth, largest = evidence.variance, evidence.fourth, evidence.largest
     width = float(Functional(one, one * square, one * fourth, one * largest, step, evidence.level).width(confidence)[0])
-    return float(floor(width)) if len([other for other, _ in found.readings if set(kept) <= set(other)]) == 1 else width
+    alone = len([other for other, _ in found.readings if set(kept) <= set(other)]) == 1 and not (evidence.counts % 1).any()
+    return float(floor(width)) if alone else width
 
 
 def _mean(found: Marginals, wanted: Marginal, parts: Sequence[tuple[Marginal, Noisy]], level: float) -> Evidence:

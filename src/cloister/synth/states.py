@@ -7,7 +7,7 @@ likely as every other, unless a released shape says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -21,6 +21,7 @@ from cloister.session import Series, unknown_column
 from cloister.synth.pieces import Floats, Integers, Pieces, Shape
 from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Runs, Strided, Text
 from cloister.tables.declaring.plain import domain_of
+from cloister.tables.sourcing.reading import read_number
 
 MOST_STATES = 100
 """Numbers and days with more values are put into so many bins of equal width; a percentage, 0 to 100, has a state for each."""
@@ -186,17 +187,17 @@ class States:
 
     def _code(self, value: Any, *, clamp: bool = False) -> int:
         code = self.domain.encode(value)
-        if code is None or (not clamp and not self._declared(value, code)):
+        if code is None or not self._declared(value, code, clamp):
             raise self._refused(value, "the column declares no such value")
         return code
 
-    def _declared(self, value: Any, code: int) -> bool:
-        """Whether a value lies within its bounds: encoding moves it into them."""
+    def _declared(self, value: Any, code: int, clamp: bool) -> bool:
+        """Whether a value is whole where it has to be, and lies within its bounds: encoding rounds it and moves it into them."""
         if isinstance(self.domain, Integer | Real):
-            return self.domain.decode(self.domain.low_code) <= float(value) <= self.domain.decode(self.domain.high_code)
-        if isinstance(self.domain, Date):
-            return str(value)[:10] == self.domain.decode(code).isoformat()
-        return True
+            number = read_number(value) or 0.0
+            ends = self.domain.decode(self.domain.low_code), self.domain.decode(self.domain.high_code)
+            return (clamp or ends[0] <= number <= ends[1]) and not (isinstance(self.domain, Integer) and number % 1)
+        return clamp or not isinstance(self.domain, Date) or str(value)[:10] == self.domain.decode(code).isoformat()
 
     def _refused(self, wanted: Any, why: str) -> InvalidParameter:
         example = repr(self.domain.decode(self.domain.low_code))
@@ -258,25 +259,26 @@ def states_from(told: Mapping[str, Any]) -> States:
 
 
 def states_of(
-    declared: Mapping[str, Domain], columns: Sequence[Asked] | None, *, table: str, bought: bool = False
+    declared: Mapping[str, Domain], columns: Sequence[Asked] | None, *, table: str, bought: bool = False, said: str = "columns"
 ) -> list[States]:
     """The states of the chosen columns, by their names or as `cl.Binned(name, edges)`; None: all that are declared. Where
-    cuts may be `bought`, as they are before that.
+    cuts may be `bought`, as they are before that. `said` is what the caller calls them.
 
     >>> [each.words() for each in states_of({"age": Integer(17, 90), "pay": Real(0, 500)}, None, table="people")]
     ['age: 74 values', 'pay: 100 bins']
     """
-    if columns is not None and (isinstance(columns, str | bytes | Binned | QuantileBins | Calendar) or not list(columns)):
+    chosen = list(declared) if columns is None else list(columns) if isinstance(columns, Iterable) else []
+    kinds = (str, Binned, QuantileBins, Calendar)
+    if columns is not None and (isinstance(columns, kinds) or not chosen or not all(isinstance(each, kinds) for each in chosen)):
         raise InvalidParameter(
-            f"columns={columns!r} is invalid",
+            f"{said}={columns!r} is invalid",
             why="it is a list of columns, at least one",
-            instead=f"columns={list(declared)[:2]!r}",
+            instead=f"{said}={list(declared)[:2]!r}",
         )
-    chosen = list(declared) if columns is None else list(columns)
     names = [each if isinstance(each, str) else each.name for each in chosen]
     if len(set(names)) < len(names):
         raise InvalidParameter(
-            "columns is invalid", why="a column is named twice", instead=f"columns={list(dict.fromkeys(names))!r}"
+            f"{said} is invalid", why="a column is named twice", instead=f"{said}={list(dict.fromkeys(names))!r}"
         )
     if not bought and (bare := [each for each in chosen if isinstance(each, QuantileBins | Calendar)]):
         raise InvalidParameter(

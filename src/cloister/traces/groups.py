@@ -39,7 +39,7 @@ from cloister.privacy.rational import Exact
 from cloister.session import Measurer, Spending
 from cloister.tables import Date, Moment, PrivateTable
 from cloister.traces.journeys import FARTHEST, JourneyMethod, check_floats, declared_journeys
-from cloister.traces.stays import stay_points
+from cloister.traces.stays import check_reach, stay_points
 
 Integers = npt.NDArray[np.int64]
 _MOST_CELLS, _MOST_VALUES = 256, 2**50
@@ -239,10 +239,7 @@ def declared_stays(
             why=f"there are up to {_MOST_CELLS} cells along a side, and groups stay up to 2⁵⁰ times",
             instead="cells=12, stays=10",
         )
-    if not (0 < distance <= FARTHEST and 0 < duration <= FARTHEST):
-        raise InvalidParameter(
-            "distance or duration is invalid", why="both must be above 0, and 10¹² at most", instead="distance=200, duration=1200"
-        )
+    check_reach(distance, duration, FARTHEST)
     check_floats(declared, (x, y) if isinstance(declared.column(moment), Moment) else (moment, x, y))
     return {
         "journey": str(declared.unit),

@@ -13,6 +13,7 @@ is left.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -157,8 +158,14 @@ def _checked(times: Any, places: Any, distance: float, duration: float, degrees:
         )
     if (np.diff(seconds) < 0).any():
         raise InvalidParameter("times is invalid", why="it must not go backwards", instead="points in the order of time")
-    if not (distance > 0 and duration > 0):
-        raise InvalidParameter(
-            "distance or duration is invalid", why="both must be above 0", instead="distance=200, duration=1200"
-        )
+    check_reach(distance, duration)
     return seconds, where
+
+
+def check_reach(distance: Any, duration: Any, most: float = np.inf) -> None:
+    """Refuses a distance or a duration that is not a number above 0, or is above the most."""
+    if not all(isinstance(each, Real) and 0 < each <= most for each in (distance, duration)):
+        limit = ", and 10¹² at most" if most < np.inf else ""
+        raise InvalidParameter(
+            "distance or duration is invalid", why=f"both must be above 0{limit}", instead="distance=200, duration=1200"
+        )

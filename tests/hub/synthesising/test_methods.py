@@ -218,7 +218,8 @@ def test_ranges_of_ones_own_are_measured_in_place_of_values(stage: Stage) -> Non
         "columns": ["age", "sex", "pay"],
         "spend": "1",
         "method": "pairs",
-        "ranges": "age = 17, 35, 90\n\npay = 0, 15, 100",
+        "ranges": "age = 17, 35，90\n\npay = 0，15，100",
+        "workload": "age，sex",
     }
     coarse, fine = (stage.post("/synthetic-tables/price", {**order, "ranges": each}).json() for each in (order["ranges"], ""))
     assert coarse["charge"] == fine["charge"] == "ε = 1"
@@ -244,9 +245,12 @@ def test_quantiles_are_bought_for_a_part_of_what_the_price_says(stage: Stage) ->
 @pytest.mark.parametrize(
     ("ranges", "said"),
     [
-        ("shoe = 1, 2", "one of the columns"),
-        ("age", "one of the columns"),
-        ("age = 17, 35, 90\nage = 17, 90", "one of the columns"),
+        (
+            "age = 17, 35, 90\n\nshoe = 1, 2",
+            "one of the columns, once, with its edges, quantiles or calendar, and 'shoe = 1, 2' is not",
+        ),
+        ("age", "'age' is not"),
+        ("age = 17, 35, 90\nage = 17, 90", "'age = 17, 90' is not"),
         ("age = 17", "two edges"),
         ("age = 90, 17", "age"),
         ("age = 30, 40", "all declared ones"),

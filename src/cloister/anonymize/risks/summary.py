@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.classes import Classes, alike
 from cloister.anonymize.encoded import Encoded, encode
-from cloister.anonymize.frames import Frame, check_columns, need_polars, read_frame
+from cloister.anonymize.frames import Frame, need_polars, read_frame
 from cloister.anonymize.held import in_own_words
 from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.models.alpha import largest_shares
@@ -25,6 +25,7 @@ from cloister.anonymize.risks.added import Added, added_in
 from cloister.anonymize.risks.population import Matched, match
 from cloister.anonymize.risks.uniques import Uniques, estimate_uniques
 from cloister.anonymize.risks.words import lines_of, spelt_alike
+from cloister.anonymize.roles import check_named
 from cloister.errors import InvalidParameter
 
 
@@ -220,7 +221,7 @@ def risk(table: Any, quasi: Sequence[str], sensitive: Sequence[str] = (), popula
     (2, 1, 0.25, 0.5, 0)
     """
     frame = read_frame(table)
-    _check_roles(frame, quasi, sensitive)
+    check_named(frame, quasi, sensitive)
     encoded = encode(frame, [*quasi, *sensitive], told=sensitive, apart=quasi)
     hidden = _starred(encoded, quasi)
     if hidden.all():  # they are one class
@@ -237,7 +238,7 @@ def risk_of_released(frame: Frame, quasi: Sequence[str], sensitive: Sequence[str
     >>> found.rows, found.suppressed, found.l
     (4, 1, 1)
     """
-    _check_roles(frame, quasi, sensitive)
+    check_named(frame, quasi, sensitive)
     encoded = encode(frame, [*quasi, *sensitive], told=sensitive, apart=quasi)
     hidden = np.zeros(encoded.rows, dtype=bool)
     hidden[np.flatnonzero(_starred(encoded, [*quasi, *sensitive]))[: max(silent, 0)]] = True
@@ -362,22 +363,6 @@ def _of_column(classes: Classes, name: str) -> SensitiveRisk:
 
 
 _SHOWN = 8
-
-
-def _check_roles(frame: Frame, quasi: Sequence[str], sensitive: Sequence[str]) -> None:
-    if isinstance(quasi, str) or isinstance(sensitive, str):
-        raise InvalidParameter("A text is invalid", why="quasi and sensitive are lists of columns", instead='quasi=["age"]')
-    if not quasi:
-        raise InvalidParameter(
-            "quasi=[] is invalid",
-            why="without quasi-identifiers all rows look alike, and nothing is measured",
-            instead='risk(table, quasi=["age", "sex"])',
-        )
-    check_columns(frame, list(quasi), "quasi-identifying")
-    check_columns(frame, list(sensitive), "sensitive")
-    both = [name for name in quasi if name in sensitive]
-    if both:
-        raise InvalidParameter(f"The column {both[0]!r} is invalid", why="it has two roles", instead="one role for each column")
 
 
 def _starred(table: Encoded, names: Sequence[str]) -> npt.NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from cloister.hub.caller import Caller
 from cloister.hub.description import example
 from cloister.hub.hub import Hub
 from cloister.hub.labels import check_purpose
+from cloister.hub.web.forms import listed
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import lines_of
 from cloister.hub.work.offers import offers
@@ -106,12 +107,7 @@ class Synthesis:
                 "The method is invalid", why="it does not measure the column to predict with the others", instead="auto, or aim"
             )
         check_purpose(self.purpose)
-        if len(self.binned) < len(self.columns):
-            raise InvalidParameter(
-                "The ranges are invalid",
-                why="each line is one of the columns, and the edges of its ranges, quantiles or calendar",
-                instead="age = 0, 18, 65, 120",
-            )
+        _ = self.binned
         if not self.spending and self.method != "auto":
             raise InvalidParameter(
                 "The method is invalid", why="nothing is spent, and so nothing is measured", instead="auto, or a spend above 0"
@@ -124,11 +120,14 @@ class Synthesis:
 
     @property
     def binned(self) -> list[Asked]:
-        """The columns, with their ranges; none where a line of these is wrong."""
-        lines = [line.rpartition("=") for line in self.ranges.splitlines() if line.strip()]
-        cuts = {name.strip(): said.strip() for name, _, said in lines}
-        if len(cuts) < len(lines) or not cuts.keys() <= set(self.columns):
-            return []
+        """The columns, with their ranges; a line of these that is wrong is refused."""
+        cuts: dict[str, str] = {}
+        for line in filter(str.strip, self.ranges.splitlines()):
+            name, _, said = map(str.strip, line.rpartition("="))
+            if name not in self.columns or name in cuts:
+                why = f"each line is one of the columns, once, with its edges, quantiles or calendar, and {line[:60]!r} is not"
+                raise InvalidParameter("The ranges are invalid", why=why, instead="age = 0, 18, 65, 120")
+            cuts[name] = said
         return [_cut(each, cuts[each]) if each in cuts else each for each in self.columns]
 
     @property
@@ -140,7 +139,7 @@ class Synthesis:
     def about(self) -> list[str | list[str]] | None:
         """What is to be answered well: the column to predict, columns by commas, and queries."""
         written = [line.strip() for line in self.workload.splitlines() if line.strip()]
-        sets = [line if _QUERY.match(line) else [name.strip() for name in line.split(",")] for line in written]
+        sets = [line if _QUERY.match(line) else listed(line) for line in written]
         return [*([self.target] if self.use == "model" else []), *sets] or None
 
     @property
@@ -173,7 +172,7 @@ def _cut(column: str, said: str) -> Asked:
         case ["calendar"]:
             return Calendar(column)
         case _:
-            return Binned(column, [each.strip() for each in said.split(",")])
+            return Binned(column, listed(said))
 
 
 ORDER = Stored(
