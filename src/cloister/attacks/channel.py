@@ -65,7 +65,7 @@ class ChannelAudit:
         if ratio is None:
             return float("inf")
         with mpmath.workdps(_DIGITS):
-            return float(_log(ratio))
+            return float(mpmath.log(ratio.numerator) - mpmath.log(ratio.denominator))
 
     def delta_at(self, epsilon: Exact) -> float:
         """The least δ at this ε.
@@ -182,7 +182,3 @@ def audit_channel(matrix: Sequence[Sequence[Exact]], *, pairs: Sequence[tuple[in
 
 def _mpf(value: Fraction) -> mpmath.mpf:
     return mpmath.mpf(value.numerator) / value.denominator
-
-
-def _log(value: Fraction) -> mpmath.mpf:
-    return mpmath.log(value.numerator) - mpmath.log(value.denominator)

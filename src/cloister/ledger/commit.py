@@ -22,10 +22,6 @@ _MOMENT = 0.1
 """Seconds for which somebody is known to be coming soon."""
 
 
-def _nobody() -> int:
-    return 0
-
-
 class Entry(Generic[Work]):
     """A piece of work, and then its result or its error."""
 
@@ -82,7 +78,7 @@ class GroupCommit(Generic[Work]):
 
     def __init__(self, run: Callable[[list[Entry[Work]]], None]) -> None:
         self._run = run
-        self.coming: Callable[[], int] = _nobody
+        self.coming: Callable[[], int] = lambda: 0
         """How many are at work just now that will soon come, or are here; whoever knows may say so."""
         self._wanted = 0
         self._bell: threading.Lock | None = None  # of a leader who waits for so many

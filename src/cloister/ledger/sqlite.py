@@ -60,7 +60,8 @@ class SQLiteStore:
             isolation_level=None,
             check_same_thread=False,
         )
-        connection.text_factory = _text
+        # a text that is none in UTF-8 was written by nobody here: it is to be found, and not to end the search for it
+        connection.text_factory = lambda value: value.decode("utf-8", "surrogateescape")
         connection.execute("PRAGMA foreign_keys = ON")
         if self._path is not None:
             connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
@@ -110,11 +111,6 @@ class SQLiteStore:
         """Let go of the file."""
         self._cursor.close()
         self._connection.close()
-
-
-def _text(value: bytes) -> str:
-    """A text that is none in UTF-8 was written by nobody here: it is to be found, and not to end the search for it."""
-    return value.decode("utf-8", "surrogateescape")
 
 
 def _patiently(connection: sqlite3.Connection, statement: str) -> None:
