@@ -91,19 +91,21 @@ def from_table(
         _counts(release, target, classes, name, domain)
         for release, (name, domain) in zip(releases[len(releases) - len(listed) :], listed, strict=True)
     )
-    found = (
-        _moments(releases[0], target, classes, numbers)
-        if numbers
-        else ClassMoments(
-            sizes=np.mean([each.sizes()[0] for each in categories], axis=0),
-            counts=np.zeros((len(classes), 0)),
-            sums=np.zeros((len(classes), 0)),
-            squares=np.zeros((len(classes), 0)),
-            size_variance=float(sum(each.sizes()[1] for each in categories)) / len(categories) ** 2,
-            size_step=1.0,
-        )
-    )
+    found = _moments(releases[0], target, classes, numbers) if numbers else of_counts(categories, len(classes))
     return TableMoments(numbers=found, categories=categories, allowance=allowance_for(releases[0], parts))
+
+
+def of_counts(counts: Sequence[ClassCounts], classes: int) -> ClassMoments:
+    """How many rows each class has, from the counts of categories alone: the mean over the features."""
+    nothing = np.zeros((classes, 0))
+    return ClassMoments(
+        sizes=np.mean([each.sizes()[0] for each in counts], axis=0),
+        counts=nothing,
+        sums=nothing,
+        squares=nothing,
+        size_variance=float(sum(each.sizes()[1] for each in counts)) / len(counts) ** 2,
+        size_step=1.0,
+    )
 
 
 def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Sequence[tuple[str, Domain]]) -> ClassMoments:

@@ -17,7 +17,7 @@ from cloister.errors import InvalidParameter, MissingBound
 from cloister.learn.bayesian.bayes import GaussianParts, noisy_gaussian, plain_gaussian, prior_of
 from cloister.learn.bayesian.categories import Values, category_counts, log_shares, places_of
 from cloister.learn.bayesian.class_margins import Measured
-from cloister.learn.bayesian.class_tables import ClassCounts, from_table
+from cloister.learn.bayesian.class_tables import ClassCounts, from_table, of_counts
 from cloister.learn.bayesian.moments import ClassMoments, Floats, class_moments, least_count, noisy_class_moments
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, row_products
@@ -101,7 +101,7 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             moments = noisy_class_moments(X, y, classes, box, share=shares[0], random=random)
             parts = noisy_gaussian(moments, box)
         else:
-            moments = _of_counts(counts, classes)
+            moments = of_counts(counts, classes)
             parts = noisy_gaussian(moments, box)
         places = [(at, 1, tuple(kind.values.tolist())) for at, kind in listed] + [(each[0], len(each), ()) for each in groups]
         self._keep(moments, parts, box, numbers, counts, places)
@@ -335,11 +335,3 @@ class MixedNB(_WithCategories):
 def _code_of(block: Floats) -> Floats:
     """Which of the 0-or-1 features of a category is 1; −1, which counts for nothing, where none is."""
     return np.where(block.max(axis=1) > 0.5, block.argmax(axis=1), -1).astype(np.float64)
-
-
-def _of_counts(counts: Sequence[ClassCounts], classes: int) -> ClassMoments:
-    """How many rows each class has, from the counts of categories alone: the mean over the features."""
-    nothing = np.zeros((classes, 0))
-    sizes = np.mean([each.counts.sum(axis=1) for each in counts], axis=0)
-    variance = sum(each.variance * each.counts.shape[1] for each in counts) / len(counts) ** 2
-    return ClassMoments(sizes=sizes, counts=nothing, sums=nothing, squares=nothing, size_variance=float(variance), size_step=1.0)
