@@ -165,7 +165,7 @@ def extracted(folder: Path = HUB) -> Catalog:
         found.add(method.title, locations=[("learn/frame/catalogue.py", None)])
     for text in (*reasons(), PARTLY) if folder == HUB else ():
         found.add(text, locations=[("tables/declaring", None)])
-    for text in DETAILS if folder == HUB else ():
+    for text in DETAILS.split(", ") if folder == HUB else ():
         found.add(text, locations=[("platform/trail/words.py", None)])
     for path in [each for pattern in BELOW for each in sorted(folder.parent.glob(pattern))] if folder == HUB else ():
         for text in said(ast.parse(path.read_text(encoding="utf-8")), errors=True):

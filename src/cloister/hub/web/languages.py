@@ -149,7 +149,7 @@ def language_of(code: str) -> Language:
     papers = {}
     for message in catalogue:
         if message.id and not message.fuzzy:
-            if (PAPERS, None) in message.locations:
+            if PAPERS in {place for place, _ in message.locations}:
                 papers[str(message.id)] = str(message.string)
             context = f"{message.context}{CONTEXT}" if message.context else ""
             if isinstance(message.id, str):

@@ -177,13 +177,11 @@ KINDS = {
 }
 """What objects are called that have no name of their own."""
 
-DETAILS = tuple(
-    (
-        "about, address, after, algorithm, attempt, before, by, bytes, changed, charged by, columns, data sets, days, "
-        "decision, ended, filters, form, format, grants, job, joined, ledger lines, made by, name, outcome, person, "
-        "policy, population, project, purpose, reason, release, request, roles, rows, rule, scopes, service, share, "
-        "state, title, until, version, via, wanted, who, why, withdrawn"
-    ).split(", ")
+DETAILS = (
+    "about, address, after, algorithm, attempt, before, by, bytes, changed, charged by, columns, data sets, days, "
+    "decision, ended, filters, form, format, grants, job, joined, ledger lines, made by, name, outcome, person, "
+    "policy, population, project, purpose, reason, release, request, roles, rows, rule, scopes, service, share, "
+    "state, title, until, version, via, wanted, who, why, withdrawn"
 )
 """What a line may say besides, as a page names it."""
 
