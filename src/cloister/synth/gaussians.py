@@ -357,7 +357,7 @@ def _kinds(
     known: Mapping[str, Domain], table: str, columns: Sequence[Asked] | None
 ) -> tuple[list[str | Binned], list[Asked] | None]:
     """The groups among the chosen columns, and the others."""
-    chosen: list[Any] = [name for name, domain in known.items() if not isinstance(domain, Text)] if columns is None else columns
+    chosen: Any = [name for name, domain in known.items() if not isinstance(domain, Text)] if columns is None else columns
     found = states_of(known, chosen, table=table)
     kinds = {each.name for each in found if isinstance(each.domain, Category | Boolean)}
     fine = [each.name for each in found if isinstance(each.domain, Category | Boolean | Integer | Real)]
