@@ -120,7 +120,8 @@ def test_a_distance_and_a_duration_are_numbers_above_0(wrong: Any) -> None:
     for how in ({"distance": wrong}, {"duration": wrong}):
         with pytest.raises(InvalidParameter, match="above 0"):
             stay_points([0, 900], [[0, 0], [0, 0]], **how)
-    assert len(stay_points([0, 900], [[0, 0], [0, 0]], distance=np.int32(200), duration=np.float32(900))) == 1
+    numbers: dict[str, Any] = {"distance": np.int32(200), "duration": np.float32(900)}
+    assert len(stay_points([0, 900], [[0, 0], [0, 0]], **numbers)) == 1
 
 
 def test_times_may_be_texts_and_a_leap_second_is_the_last_of_its_minute() -> None:

@@ -196,13 +196,9 @@ def encode(
     columns = {}
     for name in names:
         with in_own_words(f"The column {name!r} is invalid", "polars cannot order its values", "the same values as text"):
-            read = partial(one_reading, told=name in told) if name not in apart else _as_itself
+            read = partial(one_reading, told=name in told) if name not in apart else lambda values, **_: None
             columns[name] = _encode(frame, name, missing, missing_values, read)
     return Encoded(rows=frame.rows, columns=columns, weights=frame.weights)
-
-
-def _as_itself(values: Sequence[Any], **_how: bool) -> None:
-    return None
 
 
 def _encode(

@@ -86,10 +86,6 @@ def _expected(
             sizes[like] += gone
         else:
             sizes = np.append(sizes, gone)
-    return _summary(sizes)
-
-
-def _summary(sizes: Ints) -> tuple[int, int, int, int]:
     squares = sum(int(size) * int(size) * int(often) for size, often in zip(*np.unique(sizes, return_counts=True), strict=True))
     return int(sizes.sum()), len(sizes), int(sizes.min()) if len(sizes) else 0, squares
 

@@ -48,7 +48,8 @@ def _labels(recoded: RecodedColumn, column: EncodedColumn, ladder: Ladder, kept:
     shown = np.bincount(codes, minlength=len(recoded.labels)).tolist()
     sizes = _sizes(ladder)
     published = [code for code, count in enumerate(shown) if count]
-    named = {code: recoded.labels[code] for code in published if _may_stay(recoded.labels[code], shown[code], sizes)}
+    of_all = {code for code in published if sizes.get(recoded.labels[code]) == {shown[code]}}  # as many values as it names
+    named = {code: label for code in published if (label := recoded.labels[code]) in (STAR, MISSING, None) or code in of_all}
     taken = set(named.values())
     for code in published:
         if code in named:
@@ -68,11 +69,6 @@ def _sizes(ladder: Ladder) -> dict[Any, set[int]]:
         for label, size in zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True):
             found.setdefault(label, set()).add(size)
     return found
-
-
-def _may_stay(label: Any, shown: int, sizes: Mapping[Any, set[int]]) -> bool:
-    """Rows of a group have values of that group: as many values as it names are all of them."""
-    return label in (STAR, MISSING, None) or sizes.get(label) == {shown}
 
 
 def _general(values: int, code: int) -> Iterable[str]:

@@ -373,9 +373,8 @@ def _kinds(
         )
     if len(kinds) == len(found):
         raise UnsupportedQuery("These columns are not supported", why="none of them is a number", instead='method="pairs"')
-    names = [each if isinstance(each, str) else each.name for each in chosen]
-    groups = [each for each, name in zip(chosen, names, strict=True) if name in kinds]
-    return groups, None if columns is None else [each for each, name in zip(chosen, names, strict=True) if name not in kinds]
+    groups = [each for each, one in zip(chosen, found, strict=True) if one.name in kinds]
+    return groups, None if columns is None else [each for each in columns if each not in groups]
 
 
 def _columns_of(release: Release) -> tuple[list[Any], list[Any]]:

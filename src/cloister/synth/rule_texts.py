@@ -205,15 +205,12 @@ def _normal(condition: Expression, computed: dict[str, Scalar], domains: Mapping
             return _joined([_normal(part, computed, domains, no) for part in parts], computed, domains, every=every)
         case Compare(op=op, left=left, right=right):
             leaf = Compare(_OPS[frozenset("<=>") - _SIGNS[op]] if no else op, left, right)
-            order = None if _as_it_is(leaf, domains) else _order(leaf, computed, domains)
+            sides = [side.name for side in (left, right) if isinstance(side, Column)]
+            # an order of a declared column and another stays as it is: which of two is mended follows from the text
+            stays = leaf.op in ("=", "!=") or (len(sides) == 2 and any(name in domains for name in sides))
+            order = None if stays else _order(leaf, computed, domains)
             return (order and _written(*order, computed, domains)) or leaf
     return Not(condition) if no else condition
-
-
-def _as_it_is(leaf: Compare, domains: Mapping[str, Domain]) -> bool:
-    """Whether a comparison is no order, or one of a declared column and another: which of two is mended follows from the text."""
-    sides = [side.name for side in (leaf.left, leaf.right) if isinstance(side, Column)]
-    return leaf.op in ("=", "!=") or (len(sides) == 2 and any(name in domains for name in sides))
 
 
 def _order(leaf: Expression, computed: Mapping[str, Scalar], domains: Mapping[str, Domain]) -> _Order | None:

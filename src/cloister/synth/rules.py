@@ -553,9 +553,10 @@ class _Rows:
         spread = {each.name: _spread(each, codes[each.name]) for each in rules.fitted}
         differences, behind = {each.name for each in rules.beside}, dict[str, set[str]]()
         for rule in rules.rules:
-            told = differences & rule.domains.keys()
+            told = differences & rule.domains.keys()  # then a column may follow that is missing where the difference is
+            missing = any(each.nullable for each in rule.domains.values())
             for target, own, scalar in rule.followers(spread):
-                if target in {*given, *behind} or (told and not _may_follow(target, rule)):
+                if target in {*given, *behind} or (told and rule.domains[target].nullable != missing):
                     continue
                 tried = {**behind, target: own.domains.keys() - {target}}
                 try:
@@ -646,11 +647,6 @@ def _spread(states: States, codes: Integers) -> float:
 
 def _range(domain: Domain) -> Fraction:
     return (domain.high_code - domain.low_code) * domain.step
-
-
-def _may_follow(target: str, rule: Rule) -> bool:
-    """Whether a column is missing where the difference is, and nowhere else."""
-    return rule.domains[target].nullable == any(each.nullable for each in rule.domains.values())
 
 
 def _set(codes: Codes, rule: Rule, target: str, scalar: Scalar, *, missing: bool) -> None:

@@ -101,9 +101,8 @@ class JourneyMethod:
     def laws(self, guarantee: Guarantee) -> dict[str, DiscreteLaplace | DiscreteGaussian]:
         """The noise of each kind of number."""
         if isinstance(guarantee, ApproxDP):
-            guarantee = (
-                zcdp_within(epsilon=guarantee.epsilon, delta=guarantee.delta) if guarantee.delta else PureDP(guarantee.epsilon)
-            )
+            epsilon, delta = guarantee.epsilon, guarantee.delta
+            guarantee = zcdp_within(epsilon=epsilon, delta=delta) if delta else PureDP(epsilon)
         if not isinstance(guarantee, PureDP | ZCDP) or (isinstance(guarantee, ZCDP) and guarantee.delta):
             raise InvalidParameter(
                 f"{guarantee!r} is invalid", why="journeys are measured under ε, ρ, or ε with δ", instead="spend=1"

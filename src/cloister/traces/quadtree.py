@@ -108,7 +108,7 @@ class Quadtree:
         for level in range(1, self.method.depth + 1):
             side, width = 1 << level, self.method.cells >> level
             noisy = self.released[f"level {level}"].reshape(side, side)
-            right += np.kron(noisy, np.ones((width, width))) / self._variance(level)
+            right += np.kron(noisy, np.ones((width, width))) / self._variances[level]
         return self._solved(right)
 
     def count(self, box: Box, confidence: Exact = "0.95") -> Region:
@@ -191,17 +191,16 @@ class Quadtree:
         for level in range(depth + 1):
             width = cells >> level
             averaged = np.kron(_summed(values, 1 << level), np.ones((width, width))) / width**2
-            weight = sum(4.0 ** (depth - finer) / self._variance(finer) for finer in range(max(level, 1), depth + 1))
+            weight = sum(4.0 ** (depth - finer) / self._variances[finer] for finer in range(max(level, 1), depth + 1))
             found += (averaged - before) / weight
             before = averaged
         return found
 
     @cached_property
-    def _variances(self) -> dict[str, float]:
-        return {name: max(law.variance, 1e-200) for name, law in self.method.laws(self.cost).items()}
-
-    def _variance(self, level: int) -> float:
-        return self._variances[f"level {level}"]
+    def _variances(self) -> list[float]:
+        """By level, of which the first is none that is measured."""
+        laws = self.method.laws(self.cost)
+        return [0.0, *(max(laws[f"level {level}"].variance, 1e-200) for level in range(1, self.method.depth + 1))]
 
     def _covered(self, low: float, high: float, axis: int) -> Floats:
         """How much of each row (or column) of cells lies between two coordinates."""

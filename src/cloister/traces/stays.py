@@ -164,8 +164,7 @@ def _checked(times: Any, places: Any, distance: float, duration: float, degrees:
 
 def check_reach(distance: Any, duration: Any, most: float = np.inf) -> None:
     """Refuses a distance or a duration that is not a number above 0, or is above the most."""
-    if not all(isinstance(each, Real) and 0 < float(each) <= most for each in (distance, duration)):
-        limit = ", and 10¹² at most" if most < np.inf else ""
-        raise InvalidParameter(
-            "distance or duration is invalid", why=f"both must be above 0{limit}", instead="distance=200, duration=1200"
-        )
+    both = (distance, duration)
+    if not (all(isinstance(each, Real) for each in both) and all(0 < each <= most for each in both)):
+        why = "both must be above 0" + (", and 10¹² at most" if most < np.inf else "")
+        raise InvalidParameter("distance or duration is invalid", why=why, instead="distance=200, duration=1200")

@@ -40,11 +40,6 @@ class Matched:
         return float((self.sizes / self.people).sum() / max(int(self.sizes.sum()), 1))
 
 
-def _without_nan(series: Any) -> Any:
-    """NaN is a missing value, as it is to whoever counts the classes."""
-    return series.fill_nan(None) if series.dtype.is_float() else series
-
-
 def _whole_as_text(series: Any) -> Any:
     """Numbers and truth values as texts, whole ones to the last digit: doubles would make one person of neighbours."""
     if series.dtype.is_integer():
@@ -61,7 +56,9 @@ def match(table: Frame, population: Frame, quasi: Sequence[str]) -> Matched:
     pl = need_polars()
     columns, widths = [], []
     for name in quasi:
-        ours, theirs = (_without_nan(frame.data[name]) for frame in (table, population))
+        ours, theirs = (  # NaN is a missing value, as it is to whoever counts the classes
+            each.fill_nan(None) if each.dtype.is_float() else each for each in (table.data[name], population.data[name])
+        )
         kinds = ours.dtype, theirs.dtype
         if ours.dtype != theirs.dtype:
             if all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
