@@ -23,6 +23,8 @@ from cloister.tables.declaring.plain import domain_of
 
 BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YAML). A sample table needs none."
 """The help of `--bounds`."""
+_ANOTHER = re.compile(r"[，；;\s]\w+\s*=")
+"""A column that begins within a value, behind another comma or a blank: it would be lost."""
 _RANGE = re.compile(r"^(-?[0-9.]+(?:[eE][-+]?[0-9]+)?):(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)$")
 _LINE = "--bounds age=17:90,sex=Female|Male"
 _OPTIONS = ("columns", "reasons", "unit", "max_rows", "population", "size", "version", "source", "public", "row_is_person")
@@ -59,7 +61,7 @@ def domains_of_line(line: str) -> dict[str, Domain]:
             domains[column] = Integer(int(found[1]), int(found[2])) if whole else Real(found[1], found[2])
         elif value == "yes/no":
             domains[column] = Boolean()
-        elif "|" in value and "=" not in value:  # or it would be all that follows another comma, and a column would be lost
+        elif "|" in value and not _ANOTHER.search(value):
             options = [option.strip() for option in value.split("|")]
             numbers = all(re.fullmatch(r"-?[0-9]{1,15}", option) for option in options)
             domains[column] = Category([int(option) for option in options] if numbers else options)
