@@ -14,13 +14,6 @@ with probability at most (1 − confidence)/2; add the two. ∎
 
 An audit can show a promise to be broken; it can't show that one is kept: it sees only the worlds, events and run lengths that
 were tried.
-
-Sets of outputs that may tell two worlds apart, and the choice of the best one.
-
-For one feature the candidates are: its single cells; everything below, or from, an edge; and the cells in order of
-their likelihood ratio, cut anywhere (by the Neyman–Pearson lemma the best event is such a set). The cells and their order
-are learned from one part of the runs and the candidates compared on a second part, so that a set which only looked good where
-it was found is not chosen; the bound itself is measured on a third part by `audit`.
 """
 
 from __future__ import annotations
@@ -204,7 +197,12 @@ def score_of(*, delta: Fraction | None, epsilon: Fraction | None) -> Score:
 def best_event(
     feature: Feature, learn: tuple[Array, Array], choose: tuple[Array, Array], *, score: Score, log_error: float
 ) -> Event:
-    """The candidate of one feature whose bound promises most, by the counts of the second part."""
+    """The candidate of one feature whose bound promises most, by the counts of the second part.
+
+    For one feature the candidates are: its single cells; everything below, or from, an edge; and the cells in order of their
+    likelihood ratio, cut anywhere (by the Neyman–Pearson lemma the best event is such a set). The cells and their order are
+    learned from one part of the runs and the candidates compared on a second part, so that a set which only looked good where
+    it was found is not chosen; the bound itself is measured on a third part by `audit`."""
     seen = [feature.of(part) for part in learn]
     cells = Cells.learned(seen[0], seen[1], identity=feature.identity)
     ratio = cells.log_ratios(seen[0], seen[1])

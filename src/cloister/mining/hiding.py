@@ -6,13 +6,6 @@
 >>> result.effects.hiding_failure, result.effects.lost, result.effects.removed
 (0.0, 0, 1)
 
-The sliding window algorithm: one pass over the baskets, a window at a time (Oliveira & Zaïane, ICDM 2003).
-
-In each window, for each sensitive set: the baskets that hold it, smallest first; of these a share (1 − ψ), rounded up, loses one
-item: that which most of the sensitive sets in this basket share, so that one removal serves several. ψ is the set's disclosure
-threshold. Here it follows from the thresholds: (least − 1)/count, the largest that hides. The paper breaks ties by chance; here
-the item that is held most often goes. Each window is rounded up by itself, so small windows take out more.
-
 What hiding did beside hiding: the four measures of the field, by mining again and comparing. With R the rules that the
 thresholds find, R_s the sensitive ones among them, a dash for after:
 
@@ -419,7 +412,15 @@ def _told(problem: Problem, after: Baskets, rule: Sensitive) -> HiddenRule:
 
 
 def slide(problem: Problem, *, window: int = 10_000) -> Worked:
-    """Support, in windows of so many baskets."""
+    """Support, in windows of so many baskets.
+
+    The sliding window algorithm: one pass over the baskets, a window at a time (Oliveira & Zaïane, ICDM 2003).
+
+    In each window, for each sensitive set: the baskets that hold it, smallest first; of these a share (1 − ψ), rounded up,
+    loses one item: that which most of the sensitive sets in this basket share, so that one removal serves several. ψ is the
+    set's disclosure threshold. Here it follows from the thresholds: (least − 1)/count, the largest that hides. The paper breaks
+    ties by chance; here the item that is held most often goes. Each window is rounded up by itself, so small windows take out
+    more."""
     if isinstance(window, bool) or not isinstance(window, int) or window < 1:
         raise InvalidParameter(f"window={window!r} is invalid", why="it is a number of baskets", instead="window=10_000")
     worked = Worked(problem)

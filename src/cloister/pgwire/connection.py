@@ -2,11 +2,6 @@
 
 After an error, messages of the extended protocol are skipped up to the next Sync, as the protocol wants it. A portal runs at most
 once: what it found is kept, and asking it again for rows charges nothing.
-
-Blocking calls of one connection, in threads, with a limit of time and a way to give up on them.
-
-A call that was given up on goes on in its thread, since nothing may stop a question between its charge and its answer. The next
-call of the same connection waits for it, and one person's connections share a few turns, so nobody holds all threads.
 """
 
 from __future__ import annotations
@@ -71,7 +66,10 @@ class Limits:
 
 
 class Work:
-    """The calls of one connection, one at a time."""
+    """The calls of one connection, one at a time.
+
+    A call that was given up on goes on in its thread, since nothing may stop a question between its charge and its answer. The
+    next call of the same connection waits for it, and one person's connections share a few turns, so nobody holds all threads."""
 
     def __init__(self, turns: asyncio.Semaphore) -> None:
         self._turns = turns

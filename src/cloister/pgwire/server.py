@@ -2,13 +2,6 @@
 
 Everything that waits for a client waits in one event loop with a limit of time; everything that computes runs in threads. So a
 slow or hostile client holds up nobody else. Logs name the kind of an event, never what anybody asked or was told.
-
-Who has connected and not yet signed in: so many at once, and who comes now goes before who has long been silent.
-
-Where there is no more room, the network that has the most strangers gives up its oldest. So one address that opens sockets and
-says nothing takes room from itself, and however many addresses do so, whoever signs in at once gets through: to be the oldest, a
-client must be slower than all that came after it. Networks from which somebody has signed in lately have room of their own.
-Whose token is being looked at is given up for nobody.
 """
 
 from __future__ import annotations
@@ -261,7 +254,12 @@ class Stranger:
 
 
 class Strangers:
-    """So many of them, in the order in which they came. Used in the event loop alone."""
+    """So many of them, in the order in which they came. Used in the event loop alone.
+
+    Where there is no more room, the network that has the most strangers gives up its oldest. So one address that opens sockets
+    and says nothing takes room from itself, and however many addresses do so, whoever signs in at once gets through: to be the
+    oldest, a client must be slower than all that came after it. Networks from which somebody has signed in lately have room of
+    their own. Whose token is being looked at is given up for nobody."""
 
     def __init__(self, most: int) -> None:
         self._most = {False: most, True: max(1, most // 2)}

@@ -1,11 +1,4 @@
-"""The best recoding in which each column has one level: proved, because every other was judged or ruled out.
-
-Lattices that are too large to hold: divided into boxes, the one with the lowest bound first.
-
-A box is all nodes between a lowest and a highest one. Nothing in it scores less than the floor of its lowest node; nothing in
-it is allowed where its highest node is not, and models let that be concluded. What is open when time is up is what the best may
-be better by.
-"""
+"""The best recoding in which each column has one level: proved, because every other was judged or ruled out."""
 
 from __future__ import annotations
 
@@ -96,7 +89,13 @@ _MOST_OPEN = 2_000_000
 
 
 class Boxes:
-    """One search by boxes."""
+    """One search by boxes.
+
+    Lattices that are too large to hold: divided into boxes, the one with the lowest bound first.
+
+    A box is all nodes between a lowest and a highest one. Nothing in it scores less than the floor of its lowest node; nothing
+    in it is allowed where its highest node is not, and models let that be concluded. What is open when time is up is what the
+    best may be better by."""
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge

@@ -9,11 +9,6 @@ allowed, and each that is not rules out all below it: the highest first. Where f
 node will be is guessed: those that may just be cheap enough come first, the dearest of them first, since most of them are
 neither allowed nor cheap and end both ways; then the others, the cheapest first. Guesses decide on the order, and on nothing
 else.
-
-What the floors of nodes will be, guessed from a few that were counted.
-
-Were columns independent, the number of pairs of rows that look alike would be a product of one factor for each column and level;
-it is nearly so in real tables. The factors are fitted to the nodes that were judged on the way to a first good one.
 """
 
 from __future__ import annotations
@@ -176,7 +171,10 @@ _STIFF = 1e-6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Guesses:
-    """For each node a guess of its floor, on some scale on which going up a level adds."""
+    """For each node a guess of its floor, on some scale on which going up a level adds.
+
+    Were columns independent, the number of pairs of rows that look alike would be a product of one factor for each column and
+    level; it is nearly so in real tables. The factors are fitted to the nodes that were judged on the way to a first good one."""
 
     guess: npt.NDArray[np.float64]
     aim: float

@@ -10,13 +10,6 @@ Addresses of PostgreSQL are taken apart, and put together again from what is lis
 file, no service, no option of libpq but those below. Outside of this machine TLS is required, and by default the server's
 certificate must be valid for its name. What libpq would take from this machine's own files (passwords, client keys, Kerberos
 tickets) is shut off.
-
-Addresses of Spark Connect: `sc://host:port/;token=…::catalog.schema.table`.
-
-Spark has no users of its own: who reaches a server reads what it holds. The hub reaches more than its people do, so a token is
-required, and the server must be one that asks for it (`SparkPlace.must_ask`): else any owner could read, through the hub, every
-table of a server that was put on the list for another. Of parameters none but the token and the user's name is taken. Outside
-of this machine TLS is required, and the certificate must be valid for the host's name.
 """
 
 from __future__ import annotations
@@ -192,7 +185,14 @@ def _conninfo(parts: dict[str, str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkAddress:
-    """An address that passed: where it leads, and which table is meant there."""
+    """An address that passed: where it leads, and which table is meant there.
+
+    Addresses of Spark Connect: `sc://host:port/;token=…::catalog.schema.table`.
+
+    Spark has no users of its own: who reaches a server reads what it holds. The hub reaches more than its people do, so a token
+    is required, and the server must be one that asks for it (`SparkPlace.must_ask`): else any owner could read, through the
+    hub, every table of a server that was put on the list for another. Of parameters none but the token and the user's name is
+    taken. Outside of this machine TLS is required, and the certificate must be valid for the host's name."""
 
     place: SparkPlace
     table: tuple[str, ...]

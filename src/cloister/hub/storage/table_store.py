@@ -11,12 +11,6 @@ Destroying a table destroys its key first: without it the file is noise. What re
 backups of the database and in pages that the database has not written over yet, and, whoever has such a copy and the master
 key, the file where a backup or a solid-state disk keeps its blocks (overwriting would not reach these, so it is not tried). To be
 rid of that as well, give the hub a new master key afterwards and destroy the old one.
-
-What an upload is, for its owner: names and kinds of columns, some rows, and a declaration with the bounds left out.
-
-Kinds are those that `PrivateTable` recognises; a CSV file is text throughout. A suggestion is what a column may be declared as.
-Bounds and categories are never filled in: one that is copied from the data says something about the rows. Where rows are shown,
-what is suggested for a text follows from the rows that are shown, and is for anyone who may see these.
 """
 
 # ruff: noqa: S608 - this file writes SQL: every name in it is our own
@@ -262,7 +256,11 @@ class HeaderColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """The columns of an upload, and the first rows where they were asked for: these are for the owner only, and never logged."""
+    """The columns of an upload, and the first rows where they were asked for: these are for the owner only, and never logged.
+
+    Kinds are those that `PrivateTable` recognises; a CSV file is text throughout. A suggestion is what a column may be declared
+    as. Bounds and categories are never filled in: one that is copied from the data says something about the rows. Where rows
+    are shown, what is suggested for a text follows from the rows that are shown, and is for anyone who may see these."""
 
     columns: tuple[HeaderColumn, ...]
     rows: tuple[tuple[str | None, ...], ...] = field(default=(), repr=False)

@@ -4,12 +4,6 @@ An upload is written into a folder that its process holds (`PrivateFolder`), and
 on the disk. A sender who stops, an upload that is refused and a process that dies leave nothing that is found again: the folder
 of a dead process is removed by the next one that looks. The one-time key of an upload travels wrapped, so any process of the hub
 can go on where another one left off. A Parquet file is looked at as a whole, in memory.
-
-Whether a Parquet file is one that the hub takes: whole, flat, not encrypted, and no larger inside than outside allows.
-
-What the file says of itself is checked before anything is decompressed. It may lie: so it is then read to its end once, in a
-connection that has so much memory and no more, when it is written again in the encrypted form. Nothing of the sent file but its
-values comes into what questions read.
 """
 
 # ruff: noqa: S608 - this file writes SQL: every name in it is our own
@@ -161,7 +155,11 @@ _AGAIN = "the file written again: duckdb -c \"COPY 'people.parquet' TO 'again.pa
 
 
 def check_parquet(file: MemoryFile, limits: Limits) -> None:
-    """Refuses what is no Parquet file of plain columns within the limits."""
+    """Refuses what is no Parquet file of plain columns within the limits.
+
+    What the file says of itself is checked before anything is decompressed. It may lie: so it is then read to its end once, in
+    a connection that has so much memory and no more, when it is written again in the encrypted form. Nothing of the sent file
+    but its values comes into what questions read."""
     import duckdb
 
     _check_frame(Path(file.path), limits)

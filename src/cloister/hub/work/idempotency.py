@@ -7,11 +7,6 @@ under the key in the transaction that keeps the release, so that neither is with
 Where a process died before that, its key gives no sign of life any more (`beating`), and the same request takes it over after a
 few seconds and runs once more. It may even do so while the first is still at work: the ledger lets both share one charge, and the
 one that is second to store its answer gives the other's.
-
-Signs of life of the keys that are being worked under here: a key that is silent for a few beats was left by a dead process.
-
-Most questions are answered before the first beat, and cost nothing here. The thread that beats ends when nothing is being worked
-on.
 """
 
 from __future__ import annotations
@@ -42,7 +37,10 @@ _PART = "asking beats"
 
 
 class _Beats:
-    """The keys of this process that are being worked under."""
+    """The keys of this process that are being worked under.
+
+    Most questions are answered before the first beat, and cost nothing here. The thread that beats ends when nothing is being
+    worked on."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub

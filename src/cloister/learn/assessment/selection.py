@@ -1,10 +1,6 @@
 """Choosing a hyper-parameter privately, and cross-validation: every training and every look at a score is counted.
 
 Trying ten settings and keeping the best costs more than one training; how much more is what this module is about.
-
-Random stopping: how often to try at random, so that the best of all tries costs little more than one.
-
-The law of the number of tries is public, the number itself is not: who knew it could be told more than the theorem allows.
 """
 
 from __future__ import annotations
@@ -292,6 +288,10 @@ _UP = 1 + 2**-40
 @dataclass(frozen=True, kw_only=True)
 class Stopping:
     """A number of tries K ≥ 1 with mean about `tries`: logarithmic (η = 0) or geometric (η = 1).
+
+    Random stopping: how often to try at random, so that the best of all tries costs little more than one.
+
+    The law of the number of tries is public, the number itself is not: who knew it could be told more than the theorem allows.
 
     Guarantee: let one try Q, whose parameters are drawn at random and which releases a model and its score, be private, and let
     the best of K tries be released, with its score and without K. Papernot & Steinke (2022), Theorem 2: if Q is (λ, ε)- and

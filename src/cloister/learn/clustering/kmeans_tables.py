@@ -4,10 +4,6 @@ A round asks for the number of rows and the sums of the features by nearest cent
 nearest is a computed column of linear forms, which DuckDB, PostgreSQL and Spark work out row by row. The sums
 are of distances from a released mean, drawn into a box around it: that box is what the noise is made for. What is made of a
 round's counts and sums is shared with the rows' way (lloyd.py), and so is the plan (kmeans_plan.py).
-
-The nearest centre and the distance from the mean as computed columns: what an engine works out in a round of k-means.
-
-Everything here is made of declarations and of released values; no row is looked at.
 """
 
 from __future__ import annotations
@@ -82,6 +78,8 @@ class Sight:
 
 def nearest_cell(sight: Sight, centres: Floats) -> Scalar:
     """The number of the nearest centre, as a column that any engine can work out.
+
+    Everything here is made of declarations and of released values; no row is looked at.
 
     |x − c|² is least where c·x − |c|²/2 is greatest. Each of these linear forms is rounded to whole coefficients of the features'
     steps; then times the number of centres plus the centre's own number, so that the greatest of all says by its remainder which

@@ -1,10 +1,4 @@
-"""A mixture of normal groups: a few rounds of noisy moments (DP-EM), begun at private centres.
-
-One round of a mixture of normal groups: what each row adds to the groups' moments, with noise, and what is made of that.
-
-Rows are scaled to [−1, 1]. Each group looks at them in its own units, (row − mean)/deviation, so its noise is as narrow as the
-group is.
-"""
+"""A mixture of normal groups: a few rounds of noisy moments (DP-EM), begun at private centres."""
 
 from __future__ import annotations
 
@@ -53,7 +47,10 @@ class Groups:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moments:
-    """Noisy sums of a round in each group's own units: of people, of u, of (u² − 1); and the variance of their noise."""
+    """Noisy sums of a round in each group's own units: of people, of u, of (u² − 1); and the variance of their noise.
+
+    Rows are scaled to [−1, 1]. Each group looks at them in its own units, (row − mean)/deviation, so its noise is as narrow as
+    the group is."""
 
     counts: Floats
     sums: Floats

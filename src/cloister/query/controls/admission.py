@@ -1,12 +1,4 @@
-"""What may be answered after what was answered: overlap and audit, over the questions of all analysts and all processes.
-
-Query-set overlap: a set that has much in common with an earlier one, about the same column, is refused.
-
-Not differential privacy. With sets of at least k people, no two of which share more than r, anyone who knows none of the values
-needs at least 1 + (k − 1)/r sums to work out one of them (Dobkin, Jones & Lipton 1979). What it does not stop: asking that many;
-and few questions are answered at all. Its refusal is not simulatable: it is a bit about who is in which set. The very same set
-is answered again.
-"""
+"""What may be answered after what was answered: overlap and audit, over the questions of all analysts and all processes."""
 
 from __future__ import annotations
 
@@ -192,7 +184,14 @@ class Overlaps:
 
 
 def too_alike(most: int) -> AccessDenied:
-    """The refusal; it does not say with which earlier set."""
+    """The refusal; it does not say with which earlier set.
+
+    Query-set overlap: a set that has much in common with an earlier one, about the same column, is refused.
+
+    Not differential privacy. With sets of at least k people, no two of which share more than r, anyone who knows none of the
+    values needs at least 1 + (k − 1)/r sums to work out one of them (Dobkin, Jones & Lipton 1979). What it does not stop:
+    asking that many; and few questions are answered at all. Its refusal is not simulatable: it is a bit about who is in which
+    set. The very same set is answered again."""
     return AccessDenied(
         "The query was refused",
         why=f"its set has more than {most} people in common with one that was answered",

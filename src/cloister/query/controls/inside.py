@@ -1,12 +1,4 @@
-"""Behind the second door: the records of a table, and answers to questions that may be admitted.
-
-Query-set size: a statistic of too few people, or of all but too few, is refused.
-
-Not differential privacy. What it stops: asking about one person directly, or about everybody else. What it does not: the tracker
-(Denning, Denning & Schwartz 1979). With any set T between 2k and n − 2k, the forbidden count of C is count(C or T) + count(C or
-not T) − n, and all of these are allowed. And the refusal is not simulatable: it says that fewer than k people (or all but fewer)
-pass, which is a bit about the rows.
-"""
+"""Behind the second door: the records of a table, and answers to questions that may be admitted."""
 
 from __future__ import annotations
 
@@ -201,6 +193,13 @@ def _lines(sets: list[tuple[Asked, Mask]], wanted: Wanted) -> list[AnsweredSet]:
 
 def size_allowed(people: Mask, least: int) -> bool:
     """Whether k ≤ |set| ≤ n − k.
+
+    Query-set size: a statistic of too few people, or of all but too few, is refused.
+
+    Not differential privacy. What it stops: asking about one person directly, or about everybody else. What it does not: the
+    tracker (Denning, Denning & Schwartz 1979). With any set T between 2k and n − 2k, the forbidden count of C is count(C or T)
+    + count(C or not T) − n, and all of these are allowed. And the refusal is not simulatable: it says that fewer than k people
+    (or all but fewer) pass, which is a bit about the rows.
 
     >>> size_allowed(np.array([True, True, False, False]), 2), size_allowed(np.array([True, True, True, False]), 2)
     (True, False)

@@ -1,11 +1,4 @@
-"""A policy of controls: what an owner asks of every answer to trusted insiders, in one frozen object.
-
-Substitution: where an answer is one record's own value, a value is given that no record has.
-
-A maximum is somebody's salary: who knows one salary recognises it. The value that is given instead lies near the true one and
-does not occur in the column, so no equality with a known value ever holds. Not differential privacy: the substitute tells about
-where the true value lies, and that this very value does not occur.
-"""
+"""A policy of controls: what an owner asks of every answer to trusted insiders, in one frozen object."""
 
 from __future__ import annotations
 
@@ -29,6 +22,12 @@ from cloister.tables import Domain, PrivateTable
 @dataclass(frozen=True, init=False)
 class Substitution:
     """For each column, how far from the true maximum or minimum the substitute may lie. Not differential privacy.
+
+    Substitution: where an answer is one record's own value, a value is given that no record has.
+
+    A maximum is somebody's salary: who knows one salary recognises it. The value that is given instead lies near the true one
+    and does not occur in the column, so no equality with a known value ever holds. Not differential privacy: the substitute
+    tells about where the true value lies, and that this very value does not occur.
 
     >>> print(Substitution({"salary": 2000}))
     a maximum or minimum is replaced by a value that does not occur: salary within 2000

@@ -4,11 +4,6 @@ Tables come and go while questions are asked. The tables of one moment are a `Ta
 replacing or removing a table makes another one. A question keeps the snapshot that it began with, from its text to its answer
 (`pinned`); so it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table that is
 gone are closed when the last such question has ended. Which snapshot that is belongs to the question's context.
-
-One at a time of the same person's same question: whoever asks it again while it is being answered gets the stored answer.
-
-Two requests that both find nothing stored would both buy. That is charged rightly, and a waste of budget. Other processes are not
-waited for: for them holds what the ledger says.
 """
 
 from __future__ import annotations
@@ -202,6 +197,11 @@ def pinned(method: Callable[Concatenate[Holder, Given], Answer]) -> Callable[Con
 
 class SingleFlight:
     """A lock for each key that is being worked on, and none for any other.
+
+    One at a time of the same person's same question: whoever asks it again while it is being answered gets the stored answer.
+
+    Two requests that both find nothing stored would both buy. That is charged rightly, and a waste of budget. Other processes
+    are not waited for: for them holds what the ledger says.
 
     >>> flights = SingleFlight()
     >>> with flights.one("key", limit=1):

@@ -1,10 +1,4 @@
-"""Microaggregation of a table: records in groups of k that are near one another, each published as its group's middle.
-
-Records as points: how far two of them are from one another, when columns are numbers, orders and names.
-
-Each column gets the same say: the mean squared distance of two random records is 2 in each of them, which for numbers is
-standardising. An order counts by ranks. Two names are equal or not.
-"""
+"""Microaggregation of a table: records in groups of k that are near one another, each published as its group's middle."""
 
 from __future__ import annotations
 
@@ -31,6 +25,9 @@ def places(
     columns: Columns, names: Sequence[str], *, orders: Mapping[str, Sequence[Any]], weights: Mapping[str, float]
 ) -> Floats:
     """The point of each record; NaN where a value is missing.
+
+    Each column gets the same say: the mean squared distance of two random records is 2 in each of them, which for numbers is
+    standardising. An order counts by ranks. Two names are equal or not.
 
     >>> rows = Columns.of({"age": [20, 40], "sex": ["F", "M"]})
     >>> places(rows, ["age", "sex"], orders={}, weights={}).round(2).tolist()

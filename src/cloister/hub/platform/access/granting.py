@@ -1,10 +1,4 @@
-"""Making and taking back grants on data sets and algorithms. What changes here holds for the next question of every process.
-
-A condition on rows that reads what is closed to those who would see the rows: refused when the grant is made.
-
-It would be refused at each question anyway, since a question under the grant reads the condition's columns. Said to the owner
-in advance, it can be mended.
-"""
+"""Making and taking back grants on data sets and algorithms. What changes here holds for the next question of every process."""
 
 from __future__ import annotations
 
@@ -216,7 +210,10 @@ _CLOSED = ("denied", "prohibited", "combination", "retention")
 
 
 def check_condition(hub: Hub, db: Session, grant: GrantFacts, which: Object, row: DataSet) -> None:
-    """Refuse a condition whose columns the institution's rules, or policies of the data, close whoever asks."""
+    """Refuse a condition whose columns the institution's rules, or policies of the data, close whoever asks.
+
+    It would be refused at each question anyway, since a question under the grant reads the condition's columns. Said to the
+    owner in advance, it can be mended."""
     read, rules = condition_columns(grant.rules.rows, row), grant.rules
     everybody = Who(id=which.owner, roles=frozenset().union(*(each.roles for each in actions().values())))
     reasons = _CLOSED if rules.purposes is None else (*_CLOSED, "purpose")

@@ -2,12 +2,6 @@
 
 Whoever tries learns one thing only, that it was wrong: an unknown address, a wrong password, a blocked person and one without a
 password are told in the same words, after the same one hash. Every attempt is counted before it is looked at (`throttle.py`).
-
-Which passwords are refused: too short, too long, or made of what a guesser tries first.
-
-Instead of a list of a million words there is a rule: take away everything that can be guessed (the person's name, address and
-institution, well-known words, keyboard rows, runs, repeats, years), undoing the usual swaps of letters for signs, and see
-whether enough is left.
 """
 
 from __future__ import annotations
@@ -216,6 +210,10 @@ _REPEAT = re.compile(r"(.{1,6}?)\1{2,}")
 
 def rest_of(password: str, about: Iterable[str] = ()) -> str:
     """What is left of a password when everything that can be guessed is taken away.
+
+    Instead of a list of a million words there is a rule: take away everything that can be guessed (the person's name, address
+    and institution, well-known words, keyboard rows, runs, repeats, years), undoing the usual swaps of letters for signs, and
+    see whether enough is left.
 
     >>> rest_of("P4ssw0rd2024!!!"), rest_of("AdaLovelace-1815", ["Ada Lovelace"]), rest_of("qwertyuiop12345")
     ('', '', '')

@@ -5,11 +5,6 @@ The first thread to come writes for all who wait, so that they share one push to
 leave, only after that commit (`ledger/commit.py`). Whether an answer may still leave is looked at for each by itself, before
 anything is written. Where anything else goes wrong with one of them, the whole transaction is undone, and each is kept in one of
 its own: nobody fails for another's sake.
-
-How many questions are being answered just now, and were begun a moment ago: these come to the disk together.
-
-Whoever commits for several waits for those, two milliseconds at most (`ledger/commit.py`); so they share a push to the disk, and
-the work of a transaction. Nobody waits for a question that takes longer than a moment.
 """
 
 from __future__ import annotations
@@ -149,7 +144,10 @@ _GROUP = "asking rush"
 
 
 def rush_of(hub: Hub) -> Rush:
-    """How many questions of this process are being answered (`coming`); while `one` is, it counts."""
+    """How many questions of this process are being answered (`coming`); while `one` is, it counts.
+
+    Whoever commits for several waits for those, two milliseconds at most (`ledger/commit.py`); so they share a push to the
+    disk, and the work of a transaction. Nobody waits for a question that takes longer than a moment."""
     rush: Rush | None = hub.parts.get(_GROUP)
     if rush is None:
         rush = hub.parts.setdefault(_GROUP, Rush())

@@ -1,11 +1,4 @@
-"""What somebody wants to know: the question, what it may cost, and what it is for.
-
-What the settings of an algorithm mean where a question is asked: its text.
-
-`{"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"}` is that very text and no other, in the hub's own SQL: the same
-words spaced otherwise, or read as another dialect, may be another question. Without settings the algorithm is asking as such,
-whatever the question.
-"""
+"""What somebody wants to know: the question, what it may cost, and what it is for."""
 
 from __future__ import annotations
 
@@ -110,7 +103,11 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 
 
 def settled(hub: Hub, db: Db, caller: Caller, wish: QuestionRequest) -> str:
-    """The id of the algorithm that a wish names; refused where it is missing, or asks something else. Empty for none."""
+    """The id of the algorithm that a wish names; refused where it is missing, or asks something else. Empty for none.
+
+    `{"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"}` is that very text and no other, in the hub's own SQL: the
+    same words spaced otherwise, or read as another dialect, may be another question. Without settings the algorithm is asking
+    as such, whatever the question."""
     if not wish.algorithm:
         return ""
     row = named_algorithm(hub, db, caller, wish.algorithm, NAME)

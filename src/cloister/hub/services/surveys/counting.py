@@ -3,15 +3,6 @@
 A report is checked in full before it is kept, and is kept apart from its token: the token's hash says that an invitation was
 used, the report gets a token drawn again, and no table puts the two side by side (the database's own log can, for anyone who
 administers it). The tally is brought up to date when somebody looks at it.
-
-A brake on floods: how many reports to one open survey are taken from one network in an hour.
-
-Each network has so many reports, and gets used-up ones back evenly over an hour; a whole class behind one address still gets in.
-What is counted lives in this process's memory alone, under names made with a key that dies with the process, and is forgotten as
-soon as it is full again: no address is kept, and nothing tells later which network answered.
-
-What it can't do: many networks together (a botnet, a mobile carrier) send as much as they like; several processes of a hub each
-count for themselves, and a restart counts again. Whoever needs to count people asks by invitation, where nothing of this applies.
 """
 
 from __future__ import annotations
@@ -200,6 +191,14 @@ _MOST = 100_000
 
 class RateLimit:
     """What networks have used up.
+
+    Each network has so many reports, and gets used-up ones back evenly over an hour; a whole class behind one address still
+    gets in. What is counted lives in this process's memory alone, under names made with a key that dies with the process, and
+    is forgotten as soon as it is full again: no address is kept, and nothing tells later which network answered.
+
+    What it can't do: many networks together (a botnet, a mobile carrier) send as much as they like; several processes of a hub
+    each count for themselves, and a restart counts again. Whoever needs to count people asks by invitation, where nothing of
+    this applies.
 
     >>> brake = RateLimit(2)
     >>> noon = datetime(2026, 1, 1, 12)
