@@ -3,11 +3,6 @@ pure ε.
 
 It serves what changes by a bounded *length*: the solution of a regularised convex problem, or the linear term that perturbs its
 objective. Independent Laplace noise scaled to the same L2 sensitivity would cost √d·ε.
-
-Vectors of a gamma-distributed length in a uniform direction, in sixty digits, rounded to whole steps.
-
-For mechanisms that promise a pure ε: what the computation may be off by is so little (2⁻⁹⁰ of the length) that the chance of
-landing in another step than the exact draw is far below anything that could be told.
 """
 
 from __future__ import annotations
@@ -150,6 +145,9 @@ _BITS = 192
 
 def ball_in_steps(dimension: int, scale: Fraction, random: Random) -> npt.NDArray[Any]:
     """One draw of density ∝ exp(−‖b‖₂/scale), each coordinate rounded to the nearest whole number.
+
+    For mechanisms that promise a pure ε: what the computation may be off by is so little (2⁻⁹⁰ of the length) that the chance
+    of landing in another step than the exact draw is far below anything that could be told.
 
     Normal numbers give the direction (Box & Muller 1958), a sum of d exponential ones the length. A uniform number is the middle
     of one of 2¹⁹² cells. Within a cell a logarithm moves by 2⁻¹⁹³/u, which is below 2⁻¹⁰² unless u < 2⁻⁹⁰; a radius √(−2 ln u) by

@@ -5,11 +5,6 @@ the address is taken apart, where it leads is looked at (`allowed.py`), nothing 
 connection is made of that again.
 
 Credentials are kept wrapped; what is shown of a connection has none.
-
-Addresses of PostgreSQL are taken apart, and put together again from what is listed here and nothing else: one host, no socket, no
-file, no service, no option of libpq but those below. Outside of this machine TLS is required, and by default the server's
-certificate must be valid for its name. What libpq would take from this machine's own files (passwords, client keys, Kerberos
-tickets) is shut off.
 """
 
 from __future__ import annotations
@@ -102,7 +97,12 @@ _SPARK_TAKEN = ("token", "user_id", "use_ssl")
 
 @dataclass(frozen=True, kw_only=True)
 class PostgresAddress:
-    """An address that passed: what is shown of it, and the text that libpq connects by, which holds the password."""
+    """An address that passed: what is shown of it, and the text that libpq connects by, which holds the password.
+
+    Addresses of PostgreSQL are taken apart, and put together again from what is listed here and nothing else: one host, no
+    socket, no file, no service, no option of libpq but those below. Outside of this machine TLS is required, and by default the
+    server's certificate must be valid for its name. What libpq would take from this machine's own files (passwords, client
+    keys, Kerberos tickets) is shut off."""
 
     shown: str
     conninfo: str = field(repr=False)

@@ -2,7 +2,7 @@
 
 Guarantee: the (ε, δ) that was given, for neighbours that differ by one person (one more or less). Each of `steps` steps takes
 every row with probability `rate`, independently, by the injected source of randomness (a Poisson sample: no batch of fixed size,
-no shuffling); clips each row's gradient to the length `clip`; sums them exactly in whole steps (below, with the proof of the
+no shuffling); clips each row's gradient to the length `clip`; sums them exactly in whole steps (`clipped_sum` proves the
 sensitivity, rounding counted); adds Gaussian noise rounded to whole steps, which is post-processing of the textbook's; and moves
 the weights. Assumptions: bounds and classes are declared; rate, noise, clip and the number of steps are public and fixed before.
 Theorem: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016), Algorithm 1; its cost by the privacy loss distributions
@@ -15,22 +15,9 @@ the last quarter of the way. All that is post-processing of the noisy sums.
 The network is written in numpy: one product of matrices gives a layer's clipped, summed gradient, since the length of a row's
 gradient is known without making it. For a network of this size no other library is faster.
 
-A small network, and the clipped gradients of its rows as whole numbers whose sum is exact.
-
 A network is a list of matrices; the last row of each is the bias. Between layers stands tanh, at the end softmax, and the loss is
 the cross-entropy. A row's gradient for a layer is the outer product of what comes in, a, and what comes back, d: its length is
 ‖a‖·‖d‖, known before the product is made.
-
-Sensitivity, proved here: one row more or less moves `clipped_sum` by at most 2^bits in the L2 norm, exactly. The row's factors
-become whole numbers, rounded towards 0: A = a·2^10 and D = s·d·2^(bits − 10), where s = min(1/length, 1/clip), slightly less. So
-the square of the length of all its products, Σ‖A‖²‖D‖² over layers, is at most 4^bits·s²·Σ‖a‖²‖d‖² <= 4^bits; the slight
-lessening, one part in 2^30, is more than the rounding of the squares that s is worked out from (fewer than 2^20 terms, one part
-in 2^53 each). A product of two such numbers is a whole one of at most 2^30, so a sum over 2^16 rows stays below 2^53, where
-doubles add whole numbers exactly, in whatever order a matrix product adds them.
-
-What the others add stays as it was, bit for bit: a row's a and d follow from the row and the weights alone. For that, products on
-the way are of whole numbers, too (`_product`): those of floating point end in bits that depend on how many rows are multiplied
-at once, and one row more could move another across a whole number.
 """
 
 from __future__ import annotations
@@ -270,6 +257,17 @@ def probabilities(weights: list[Floats], X: Floats) -> Floats:
 
 def clipped_sum(weights: list[Floats], X: Floats, y: Integers, clip: float, *, bits: int = BITS) -> Integers:
     """The sum of the rows' gradients, each clipped to the length `clip`, in steps of clip·2^−bits; all layers in one list.
+
+    Sensitivity, proved here: one row more or less moves `clipped_sum` by at most 2^bits in the L2 norm, exactly. The row's
+    factors become whole numbers, rounded towards 0: A = a·2^10 and D = s·d·2^(bits − 10), where s = min(1/length, 1/clip),
+    slightly less. So the square of the length of all its products, Σ‖A‖²‖D‖² over layers, is at most 4^bits·s²·Σ‖a‖²‖d‖² <=
+    4^bits; the slight lessening, one part in 2^30, is more than the rounding of the squares that s is worked out from (fewer
+    than 2^20 terms, one part in 2^53 each). A product of two such numbers is a whole one of at most 2^30, so a sum over 2^16
+    rows stays below 2^53, where doubles add whole numbers exactly, in whatever order a matrix product adds them.
+
+    What the others add stays as it was, bit for bit: a row's a and d follow from the row and the weights alone. For that,
+    products on the way are of whole numbers, too (`_product`): those of floating point end in bits that depend on how many rows
+    are multiplied at once, and one row more could move another across a whole number.
 
     >>> weights = first_weights([2, 2], Random.deterministic(1))
     >>> one = clipped_sum(weights, np.array([[0.5, -1.0]]), np.array([1]), 0.01)

@@ -5,17 +5,6 @@ themselves are measured, but those marginals from which all of them follow with 
 squares then makes the answers agree with each other (`marginals.py`), and whole numbers are rounded so that they still add up
 (`rounded`). Counts over ranges of one column are put together too (`range_family.py`). Questions of other kinds in
 the same workload are measured as they are, under the same charge.
-
-Marginals that agree, rounded to whole numbers that still agree.
-
-Rounding each table by itself is best where the sums still agree, and may break them. Then the finest table is rounded and the
-others are summed from it, in an order in which the errors do not pile up: with the cells in a row, each running total is
-rounded, and a cell is the difference of two. So a cell moves by less than 1, and every run of consecutive cells, however long,
-by at most 1: where each wanted table keeps the first few of the axes (ROLLUP), all its cells are such runs. Tables that cut
-across the order (CUBE) are then brought nearer by single steps up or down, each of which lowers the sum of squared errors over
-all wanted cells.
-
-It is post-processing, of estimates that are public already.
 """
 
 from __future__ import annotations
@@ -269,6 +258,15 @@ Whole = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 def rounded(sizes: Sequence[int], tables: Mapping[Marginal, Floats]) -> dict[Marginal, Whole]:
     """Whole numbers near the tables, whose sums agree exactly. The tables must agree up to rounding error (`consistent`).
+
+    Rounding each table by itself is best where the sums still agree, and may break them. Then the finest table is rounded and
+    the others are summed from it, in an order in which the errors do not pile up: with the cells in a row, each running total
+    is rounded, and a cell is the difference of two. So a cell moves by less than 1, and every run of consecutive cells, however
+    long, by at most 1: where each wanted table keeps the first few of the axes (ROLLUP), all its cells are such runs. Tables
+    that cut across the order (CUBE) are then brought nearer by single steps up or down, each of which lowers the sum of squared
+    errors over all wanted cells.
+
+    It is post-processing, of estimates that are public already.
 
     Where no table keeps all axes, the finest is taken to be what the wanted ones say of it and no more.
 

@@ -2,11 +2,6 @@
 
 A data set whose windows are cut by a date column may be sent as one file each time, with all rows so far: each window reads the
 rows of its own days, under its own budget, so rows in a window that is over get no fresh one.
-
-A declaration is opened again, too. As long as nothing was charged to its population, it changes in place. Afterwards it is a new
-version of the same rows, under the same population: what was spent stays spent, and answers keep the declaration that they were
-given under. Either is safe for the people in the rows, since each answer's noise and charge follow from the declaration as it was
-when it was asked; what a declaration may not do is say something about the rows, so each bound has its public reason again.
 """
 
 from __future__ import annotations
@@ -285,7 +280,13 @@ def opened_again(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, dict[str
 
 
 def redeclare(hub: Hub, caller: Caller, name: str, declaration: Mapping[str, Any], *, row_is_person: bool = False) -> int:
-    """Declare a data set again; the number of the version that queries read from now on."""
+    """Declare a data set again; the number of the version that queries read from now on.
+
+    A declaration is opened again, too. As long as nothing was charged to its population, it changes in place. Afterwards it is
+    a new version of the same rows, under the same population: what was spent stays spent, and answers keep the declaration that
+    they were given under. Either is safe for the people in the rows, since each answer's noise and charge follow from the
+    declaration as it was when it was asked; what a declaration may not do is say something about the rows, so each bound has
+    its public reason again."""
     row, schema = opened_again(hub, caller, name)
     found = check_declaration(name, {"through": row.declaration.get("through"), **declaration})
     check_reasons(found)
