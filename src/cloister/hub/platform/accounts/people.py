@@ -238,7 +238,7 @@ def _few(values: Mapping[str, str], read: Callable[[str], str]) -> dict[str, str
         raise InvalidParameter("The list is invalid", why="it has more than 50 entries", instead="fewer")
     found = {clean(name, "the name of an entry", longest=60, needed=True): read(value) for name, value in values.items()}
     if len(found) < len(values):
-        raise InvalidParameter("The list is invalid", why="a name is in it twice", instead="each name once")
+        raise InvalidParameter("The list is invalid", why="a name is in it twice", instead="GCP = 2027-12-31")
     return found
 
 
