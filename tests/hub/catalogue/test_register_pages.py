@@ -75,6 +75,7 @@ def test_from_a_file_to_a_data_set_that_answers(world: World, ada: Sender) -> No
         ({"rows_are": "column", "unit_column": "0"}, "the number of rows of one person that count is missing"),
         ({"rows_are": "column", "unit_column": "77"}, "no column is chosen"),
         ({"size": "many"}, "it is not a whole number"),
+        ({"size": "2,5"}, "it is not a whole number"),
         ({"retention": "soon"}, "it is not a date"),
         ({"sensitivity": "very"}, "it is not one of the levels"),
         ({"combinable_with": "nothing_here"}, "There is no such data set"),
