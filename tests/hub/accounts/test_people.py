@@ -142,8 +142,17 @@ def test_what_policies_ask_for_reaches_the_caller(world: World, root: Browser) -
         {"GCP": "2027-12-31"},
         {"department": "cardiology"},
     )
-    for wrong in ({"training": "GCP"}, {"training": "GCP = soon"}, {"attributes": "x\x07 = y"}, {"institution": "x" * 300}):
+    twice = {"training": "GCP = 2026-12-31\nGCP = 2027-12-31"}
+    for wrong in (
+        {"training": "GCP"},
+        {"training": "GCP = soon"},
+        twice,
+        {"attributes": "x\x07 = y"},
+        {"institution": "x" * 300},
+    ):
         assert root.post(f"/people/{identity}/details", f"/people/{identity}", **form | wrong).status_code == 422
+    refused = root.api("PATCH", f"/people/{identity}", json={"training": {"GCP": "2026-12-31", " GCP": "2027-12-31"}})
+    assert "a name is in it twice" in refused.text
     assert root.api("PATCH", f"/people/{identity}", json={"attributes": {}}).json()["attributes"] == {}
     assert ada.get("/api/v1/me").json()["institution"] == "North Hospital"
 

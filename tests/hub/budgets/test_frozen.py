@@ -6,6 +6,7 @@ import re
 import sqlite3
 from pathlib import Path
 
+from cloister.hub.platform.budgets.reading import budget_events
 from cloister.ledger.records import Freeze
 from cloister.privacy import PureDP
 from tests.hub.house import Clock, House
@@ -42,6 +43,26 @@ def test_sums_that_were_changed_while_the_hub_was_down_leave_nothing_to_spend(tm
         told = client.get("/api/v1/budgets/people", headers=owner.bearer).json()
         assert (told["frozen"], told["remaining"]) == (False, {"epsilon": "0.25"})
         assert asked.status_code >= 400
+    finally:
+        again.close()
+
+
+def test_a_budget_that_a_backup_did_not_have_is_in_the_history_as_it_was_restored(tmp_path: Path) -> None:
+    House(tmp_path, Clock()).close()
+    backup = (tmp_path / "ledger.db").read_bytes()
+    house = House(tmp_path, Clock())
+    house.sample_data_set(owner=house.person("owner", email="ada@example.org"))
+    house.close()
+    for each in tmp_path.glob("ledger.db-*"):
+        each.unlink()
+    (tmp_path / "ledger.db").write_bytes(backup)
+    again = House(tmp_path, house.clock)
+    try:
+        ledger = again.hub.ledger
+        assert ledger.frozen is not None
+        ledger.restore(ledger.frozen.losses, who="ada@example.org", why="the disk was lost")
+        [event] = budget_events(again.hub, "people")
+        assert (event.budget, event.why) == (PureDP(1), "the disk was lost")
     finally:
         again.close()
 

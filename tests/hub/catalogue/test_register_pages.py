@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cloister.hub.platform.catalogue.typed import typed_of
+from cloister.hub.platform.catalogue.typed import declared_places, typed_of
 from cloister.hub.records.catalogue import Arrival, DataSet, Population
 from cloister.hub.records.declarations import check_declaration
 from cloister.hub.records.trail import AuditLine
@@ -75,6 +75,7 @@ def test_from_a_file_to_a_data_set_that_answers(world: World, ada: Sender) -> No
         ({"rows_are": "column", "unit_column": "0"}, "the number of rows of one person that count is missing"),
         ({"rows_are": "column", "unit_column": "77"}, "no column is chosen"),
         ({"size": "many"}, "it is not a whole number"),
+        ({"size": "2,5"}, "it is not a whole number"),
         ({"retention": "soon"}, "it is not a date"),
         ({"sensitivity": "very"}, "it is not one of the levels"),
         ({"combinable_with": "nothing_here"}, "There is no such data set"),
@@ -360,6 +361,12 @@ JOURNEYS = {
     "p1_reason": "the town's districts",
     "p1_nullable": "yes",
 }
+
+
+def test_a_box_stands_between_commas_of_either_kind() -> None:
+    columns = [HeaderColumn(name=name, kind="text", suggested="") for name in ("lon", "lat", "at", "to_lon", "to_lat")]
+    found, _ = declared_places({**JOURNEYS, "p0_within": "4.2，51.9, 4.5\n52.1"}, columns)
+    assert found["home"]["box"] == ["4.2", "51.9", "4.5", "52.1"]
 
 
 def test_places_and_moments_are_declared_asked_about_and_declared_again(world: World, ada: Sender) -> None:

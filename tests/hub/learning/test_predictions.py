@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from cloister.hub.services.learning.predicting import MOST_BYTES
-from tests.hub.learning.conftest import Stage
+from tests.hub.house import PEOPLE
+from tests.hub.learning.conftest import MAY, Stage
 
 
 def told(stage: Stage, number: str, text: str) -> list[list[str]]:
@@ -55,6 +56,16 @@ def test_a_column_named_prediction_is_kept(stage: Stage):
     assert told(stage, stage.learnt(features=["age"]), "age,prediction\n30,x\n")[0] == ["age", "prediction", "prediction_"]
 
 
+def test_columns_whose_names_have_blanks_are_found(stage: Stage):
+    """As a file wrote them, `age, pay`, and as people do."""
+    rows = {"age": [30, 50] * 20, " pay": [10.0, 20.0] * 20}
+    declared = {"columns": {"age": PEOPLE["columns"]["age"], " pay": PEOPLE["columns"]["pay"]}, "size": 40}
+    table = stage.house.sample_data_set("spaced", owner=stage.owner, rows=rows, declaration=declared)
+    stage.house.grant(table, stage.ana, by=stage.owner, actions=MAY)
+    number = stage.learnt(table="spaced", method="LinearRegression", features=[" pay"], target="age")
+    assert told(stage, number, " pay, age \n10,x\n")[0] == [" pay", "age", "prediction"]
+
+
 def test_groups_and_directions_have_theirs(stage: Stage):
     groups = stage.learnt(method="KMeans", target="", parameters={"n_clusters": 2}, spend="0.2")
     assert {row[2] for row in told(stage, groups, "age,pay\n20,1\n80,99\n")[1:]} <= {"0", "1"}
@@ -67,12 +78,13 @@ def test_groups_and_directions_have_theirs(stage: Stage):
     [
         ("pay\n1\n", 422),
         ("age,age\n1,2\n", 422),
+        ("age, age\n1,2\n", 422),
         ("age\n1,2\n", 422),
         ('age\n"1\n', 422),
         ("age\n" + "1\n" * 100_001, 422),
         ("\n", 422),
     ],
-    ids=["not a feature", "twice", "ragged", "open quote", "long", "empty"],
+    ids=["not a feature", "twice", "twice but for a blank", "ragged", "open quote", "long", "empty"],
 )
 def test_what_is_no_table_is_refused(stage: Stage, text: str, status: int):
     number = stage.learnt(features=["age"])

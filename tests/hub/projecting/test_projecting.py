@@ -141,6 +141,9 @@ def test_the_columns_of_the_chosen_data_set_are_ticked_and_stay_so(house: House,
     page = owner.client.post("/fit-projection/price", data={**order, "form_token": token[1]}).text
     assert "whole number from 1 to the 2 columns" in page
     assert re.findall(r'name="columns" value="(\w+)" checked', page) == ["age", "pay"]
+    typed = owner.client.post("/fit-projection/price", data={**order, "columns": "age，pay", "form_token": token[1]}).text
+    assert "whole number from 1 to the 2 columns" in typed, "with the comma of a Chinese keyboard"
+    assert re.findall(r'name="columns" value="(\w+)" checked', typed) == ["age", "pay"]
     long = owner.client.post("/fit-projection/price", data={**order, "columns": ["x" * 1500] * 2, "form_token": token[1]}).text
     assert "longer than 2,000 characters" in long
 

@@ -43,7 +43,7 @@ def counted(text: str) -> int | None:
     >>> counted("40,000"), counted("")
     (40000, None)
     """
-    digits = text.replace(" ", "").replace(",", "")
+    digits = re.sub(r"(?<=\d)[\s,，](?=\d{3}(?!\d))", "", text.strip())
     if digits and not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits)):
         why = "it is not a whole number from 1 to 999,999,999"
         raise InvalidParameter("The number is invalid", why=why, instead="40000")

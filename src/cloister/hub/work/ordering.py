@@ -334,6 +334,15 @@ def order_pages(
     return routes.router
 
 
+def listed(text: str) -> tuple[str, ...]:
+    """What a text names, separated by commas; a name may have a Chinese one in it where there are others.
+
+    >>> listed("age, pay,"), listed("age，pay"), listed("age, （男，女）")
+    (('age', 'pay'), ('age', 'pay'), ('age', '（男，女）'))
+    """
+    return tuple(filter(None, map(str.strip, text.split("," if "," in text else "，"))))
+
+
 def _inputs(
     request: type[Any], values: Mapping[str, Any], choices: Mapping[str, Sequence[tuple[str, str]]]
 ) -> Iterator[dict[str, Any]]:
@@ -341,7 +350,7 @@ def _inputs(
     for each in fields(request):
         value = values.get(each.name, each.default if isinstance(each.default, str) else "")
         known, several = [*choices.get(each.name, ())], each.metadata.get("several", False)
-        typed = [name for part in value.split(",") if (name := part.strip())] if several else [value]
+        typed = listed(value) if several else [value]
         known += [(name, name) for name in typed if known and name and name not in dict(known)]
         needed = not isinstance(each.default, str)
         label = each.metadata.get("label") or _LABELS[each.name]

@@ -157,11 +157,10 @@ def _pairs(text: str) -> dict[str, str]:
     {'GCP': '2027-12-31', 'ethics': '2028-01-31'}
     """
     found: dict[str, str] = {}
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        name, sign, value = line.partition("=")
-        if not sign:
-            raise InvalidParameter("The list is invalid", why="a line has no '='", instead="GCP = 2027-12-31")
-        found[name.strip()] = value.strip()
+    for line in filter(str.strip, text.splitlines()):
+        name, sign, value = map(str.strip, line.partition("="))
+        if not sign or name in found:
+            why = "a name is in it twice" if sign else "a line has no '='"
+            raise InvalidParameter("The list is invalid", why=why, instead="GCP = 2027-12-31")
+        found[name] = value
     return found

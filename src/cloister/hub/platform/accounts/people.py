@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -185,9 +185,9 @@ def describe(
     if institution is not None:
         person.institution = clean(institution, "the institution")
     if training is not None:
-        person.training = {_key(name): _day(until) for name, until in _few(training).items()}
+        person.training = _few(training, _day)
     if attributes is not None:
-        person.attributes = {_key(name): clean(value, "the attribute") for name, value in _few(attributes).items()}
+        person.attributes = _few(attributes, lambda value: clean(value, "the attribute"))
     if (person.institution, person.training, person.attributes) != before:
         log_event(hub, db, caller, "people.describe", person.id)
 
@@ -233,14 +233,13 @@ def _here_already() -> Conflict:
     return Conflict("The person was not added", why="another person here has this e-mail address", instead="another address")
 
 
-def _few(values: Mapping[str, str]) -> Mapping[str, str]:
+def _few(values: Mapping[str, str], read: Callable[[str], str]) -> dict[str, str]:
     if len(values) > 50:
         raise InvalidParameter("The list is invalid", why="it has more than 50 entries", instead="fewer")
-    return values
-
-
-def _key(name: str) -> str:
-    return clean(name, "the name of an entry", longest=60, needed=True)
+    found = {clean(name, "the name of an entry", longest=60, needed=True): read(value) for name, value in values.items()}
+    if len(found) < len(values):
+        raise InvalidParameter("The list is invalid", why="a name is in it twice", instead="GCP = 2027-12-31")
+    return found
 
 
 def _day(text: str) -> str:

@@ -208,9 +208,11 @@ def _follow(hub: Hub) -> None:
             book.read, said = line.sequence, line.payload
             if line.kind == "allotted":
                 book.shares.setdefault(said["population"], set()).add(said["user"])
-            elif line.kind in ("opened", "raised"):
-                event = Event(when=line.when, budget=decode(said["budget"]), who=said["who"], why=said.get("why", ""))
-                book.events.setdefault(said["population"], []).append(event)
+            elif line.kind in ("opened", "raised", "restored"):  # what a backup did not have is opened again as it is restored
+                budgets = said["budgets"] if line.kind == "restored" else {said["population"]: said["budget"]}
+                for name, budget in budgets.items():
+                    event = Event(when=line.when, budget=decode(budget), who=said["who"], why=said.get("why", ""))
+                    book.events.setdefault(name, []).append(event)
 
 
 def _labels(which: Object) -> frozenset[str]:

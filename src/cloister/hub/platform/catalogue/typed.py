@@ -329,7 +329,7 @@ class _Reader:
         if within.startswith("{"):
             declared |= {"regions": within, "name": self._text(start + "property") or "name"}
         else:
-            declared["box"] = within.replace(",", " ").split()
+            declared["box"] = listed(",".join(within.split()))
         declared["nullable"] = self._text(start + "nullable") == "yes"
         found = domain_of(name, declared, table=self._text("name") or "the table").describe()
         if not self._text(start + "reason"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Container
 from typing import Any
 
 from cloister.errors import InvalidParameter, UnknownColumn
@@ -27,9 +28,9 @@ def predictions(row: StoredRelease, text: str) -> str:
     """The rows again, with what the model says of each in a last column (of components: in several)."""
     import cloister.learn
 
-    header, lines = _read(text)
     table, features = row.details["table"], row.details["columns"]["features"]
     domains = {name: domain_of(name, declared, table=table) for name, declared in features}
+    header, lines = _read(text, domains)
     missing = [name for name in domains if name not in header]
     if missing:
         raise UnknownColumn(
@@ -68,7 +69,8 @@ def _told(model: Any, domains: dict[str, Domain], columns: dict[str, list[str]])
     return told
 
 
-def _read(text: str) -> tuple[list[str], list[list[str]]]:
+def _read(text: str, known: Container[str]) -> tuple[list[str], list[list[str]]]:
+    """Names and lines; a name that the model does not know as it is written is read without the blanks around it."""
     if "\0" in text or len(text.encode()) > MOST_BYTES:
         raise _refused(f"it is larger than {MOST_BYTES // 2**20} MiB, or not text", "fewer rows at a time")
     text = text.removeprefix("\ufeff")
@@ -77,13 +79,14 @@ def _read(text: str) -> tuple[list[str], list[list[str]]]:
     except csv.Error:
         raise _refused("it is not CSV", "a first line with the names of columns, then a line for each row") from None
     rows = [line for line in rows if line]
-    if not rows or len(rows[0]) > _MOST_COLUMNS or len(set(rows[0])) != len(rows[0]):
+    names = [name if name in known else name.strip() for line in rows[:1] for name in line]
+    if not 0 < len(names) <= _MOST_COLUMNS or len(set(names)) != len(names):
         raise _refused("its first line does not name the columns, each once", "age,sex")
     if len(rows) - 1 > _MOST_ROWS:
         raise _refused(f"it has more than {_MOST_ROWS:,} rows", "fewer rows at a time")
     if any(len(line) != len(rows[0]) for line in rows):
         raise _refused("a line has more or fewer cells than the first", "the same number of cells in each line")
-    return [name.strip() for name in rows[0]], rows[1:]
+    return names, rows[1:]
 
 
 def _names(header: list[str], count: int) -> list[str]:

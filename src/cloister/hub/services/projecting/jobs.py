@@ -22,13 +22,14 @@ from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import Stopped
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.projecting.kinds import DIRECTIONS, PROJECTED
-from cloister.hub.services.projecting.orders import ACTION, Attack, Fit, listed, made
+from cloister.hub.services.projecting.orders import ACTION, Attack, Fit, made
 from cloister.hub.services.projecting.orders import ATTACK as ATTACK_STORED
 from cloister.hub.services.projecting.orders import FIT as FIT_STORED
 from cloister.hub.web.languages import N_
 from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
 from cloister.hub.work.one_table import ReadyTable, own_rows, private_table, ready_table
+from cloister.hub.work.ordering import listed
 from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.offers import offers
-from cloister.hub.work.ordering import agreed, asked, whole
+from cloister.hub.work.ordering import agreed, asked, listed, whole
 from cloister.lazily import check_installed
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
@@ -167,15 +167,6 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, marke
         numbers = [(name, name) for name, domain in columns.items() if isinstance(domain, Integer | Real)]
         known |= {"columns": numbers, "utility": labels, "secret": labels}
     return {"choices": known, "tables": tables, "chosen": about if columns and len(tables) > 1 else ""}
-
-
-def listed(text: str) -> tuple[str, ...]:
-    """What a text names, separated by commas.
-
-    >>> listed("age, pay,")
-    ('age', 'pay')
-    """
-    return tuple(filter(None, (each.strip() for each in text.split(","))))
 
 
 def _check(columns: str) -> None:

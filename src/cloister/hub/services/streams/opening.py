@@ -123,21 +123,8 @@ class Declared:
 
 
 _NAMES = (
-    "title",
-    "sql",
-    "columns",
-    "every",
-    "since",
-    "until",
-    "most",
-    "hourly",
-    "wait",
-    "rho",
-    "epsilon",
-    "shown",
-    "late",
-    "purpose",
-)
+    "title", "sql", "columns", "every", "since", "until", "most", "hourly", "wait", "rho", "epsilon", "shown", "late", "purpose",
+)  # fmt: skip
 _STORED = Stored(Declared, "Stream", *_NAMES, later=("purpose",))
 
 
