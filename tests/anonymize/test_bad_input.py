@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from cloister import errors
-from cloister.anonymize import Anonymizer, DeltaPresence, Hierarchy, KAnonymity, LDiversity
+from cloister.anonymize import Anonymizer, DeltaPresence, Hierarchy, KAnonymity, LDiversity, TCloseness
 from tests.tiers import by_day_and_night
 
 PEOPLE: dict[str, list[Any]] = {
@@ -113,3 +113,16 @@ def test_presence_that_suppression_can_reach_is_searched_for() -> None:
         quasi=["age"], models=[DeltaPresence(0, "0.5")], research="there", suppression="0.5", hierarchies=flat
     ).fit_transform(enough)
     assert len(made["age"]) in (25, 50)
+
+
+def test_settings_of_the_wrong_kind_are_refused_in_words() -> None:
+    """They ended in raw errors of a search, of the order of the rows, or of a class; a number of numpy's was refused."""
+    table = {"age": [1, 2, 3, 4] * 5, "ill": ["a", "b"] * 10}
+    for how in ({"seconds": "ten"}, {"seconds": -1}, {"random": 5}):
+        with pytest.raises(errors.InvalidParameter, match=next(iter(how))):
+            Anonymizer(quasi=["age"], models=[KAnonymity(2)], **how).fit_transform(table)
+    assert len(Anonymizer(quasi=["age"], models=[KAnonymity(2)], seconds="10").fit_transform(table)["age"]) == 20
+    with pytest.raises(errors.InvalidParameter, match="hierarchy"):
+        TCloseness("0.3", hierarchy=5)  # type: ignore[arg-type]
+    k = KAnonymity(np.int64(5))  # type: ignore[arg-type]
+    assert (k, type(k.k)) == (KAnonymity(5), int)

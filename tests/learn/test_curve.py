@@ -19,6 +19,7 @@ from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
 from cloister.learn.linear_models.linear import LinearRegression
+from cloister.learn.linear_models.logistic import LogisticRegression
 from cloister.noise import Random
 
 X = ((np.arange(200) * 0.618034) % 1).reshape(-1, 1)
@@ -160,3 +161,18 @@ def test_a_run_that_judges_nothing_is_none() -> None:
         price_of_privacy(alike, X, [0.5] * len(X), epsilons=[1], runs=3)
     with pytest.raises(InvalidParameter, match="none to judge by"):
         price_of_privacy(Threshold(bounds=(0, 1), classes=[0, 1]), X[:1], Y[:1], test="1e-9")
+
+
+def test_one_epsilon_is_one_and_not_its_digits() -> None:
+    """epsilons="12" was read as 1 and 2, and epsilons=1 ended in a TypeError."""
+    model = Threshold(bounds=(0, 1))
+    for given in ("12", 12, Fraction(12)):
+        curve = price_of_privacy(model, X, Y, epsilons=given, runs=1, random=Random.deterministic(1))
+        assert [point.epsilon for point in curve.points] == [Fraction(12)]
+
+
+def test_a_run_that_has_one_class_to_learn_of_says_nothing() -> None:
+    """On three rows such a run ended in a ValueError of scikit-learn's, or in the refusal of classes that nobody gave."""
+    for model in (LogisticRegression(bounds=([0], [1])), GaussianNB(bounds=([0], [1]))):
+        curve = price_of_privacy(model, [[0.2], [0.8], [0.2]], [0, 1, 0], epsilons=[1], runs=30, random=Random.deterministic(1))
+        assert 0 < len(curve.points[0].values) < 30

@@ -314,3 +314,11 @@ def test_what_is_predicted_is_the_same_for_every_try(setting: str) -> None:
 def test_no_tries_are_not_the_usual_ones() -> None:
     with pytest.raises(InvalidParameter, match="tries=0"):
         search(tries=0).fit(X, Y)
+
+
+def test_training_leaves_something_for_judging() -> None:
+    for training in (1, 2):
+        with pytest.raises(InvalidParameter, match=r'judging.*\n.*training="0.8"'):
+            cross_validate(Threshold(bounds=(0, 1)), X, Y, epsilon=1, training=training)
+    with pytest.raises(InvalidParameter, match="training=0"):
+        cross_validate(Threshold(bounds=(0, 1)), X, Y, epsilon=1, training=0)

@@ -511,3 +511,22 @@ def test_an_attempt_that_is_taken_over_was_charged_already_and_passes_no_bound(p
         ledger.open("people", PureDP(10), who="owner")
         ledger.reserve({"people": PureDP(1)}, who="ada", what="one", at_most=bound(PureDP(1)))
         assert ledger.reserve({"people": PureDP(1)}, who="ada", what="one", at_most=bound(PureDP(1))).attempt == 2
+
+
+def test_what_a_ledger_is_asked_in_the_wrong_kind_is_refused_in_words(ledger, people):
+    """A lone half of a character, costs that are none, and what is no reservation ended in raw errors."""
+    for read in (ledger.spent, ledger.charges, ledger.budget, ledger.remaining, ledger.unbounded):
+        with pytest.raises(InvalidParameter, match="printable"):
+            read("\ud800")
+    for read in (ledger.allotment, ledger.spent_by):
+        with pytest.raises(InvalidParameter, match="printable"):
+            read("people", "\ud800")
+    for costs in (3, [TENTH], "people"):
+        with pytest.raises(InvalidParameter, match="costs"):
+            ledger.reserve(costs, who="ada", what="plan")
+    with pytest.raises(InvalidParameter, match="purpose"):
+        ledger.reserve({"people": TENTH}, who="ada", what="plan", purpose=None)
+    for end in (ledger.void, lambda none: ledger.settle(none, b"answer")):
+        with pytest.raises(LedgerError, match="not what reserve returned"):
+            end(None)
+    assert ledger.spent("people") == PureDP(0)

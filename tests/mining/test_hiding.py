@@ -303,3 +303,16 @@ def test_chess_is_hidden_and_the_gap_is_told_where_there_is_one() -> None:
     assert found["exact"].effects.lost <= min(each.effects.lost for each in found)
     assert found["exact"].proof is not None
     assert found["exact"].proof.optimal or found["exact"].proof.gap > 0
+
+
+def test_methods_and_columns_of_the_wrong_kind_are_refused_in_words() -> None:
+    """methods=-1 and a list for the name of a column ended in a TypeError; a method by itself was read letter by letter."""
+    how: dict[str, Any] = {"min_support": "0.2", "min_confidence": "0.6"}
+    for methods in (-1, [[]], "2.x"):
+        with pytest.raises(InvalidParameter, match=r"methods=\["):
+            compare(SMALL, ["beer -> crisps"], methods=methods, **how)
+    assert [each.method for each in compare(SMALL, ["beer -> crisps"], methods="2.a", **how)] == ["2.a"]
+    long = {"basket": [1, 1, 2], "item": ["beer", "crisps", "beer"]}
+    for columns in ({"item": []}, {"basket": []}, {"item": [1]}, {"basket": ""}):
+        with pytest.raises(CloisterError, match="was not found"):
+            hide_rules(long, ["beer -> crisps"], **columns, **how)

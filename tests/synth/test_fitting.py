@@ -11,6 +11,7 @@ import pytest
 
 import cloister as cl
 import cloister.synth.fitting as fitting
+from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.session.questions.spend import amount_of
 from cloister.synth.measuring import measure
@@ -235,3 +236,18 @@ def test_refusals_spend_nothing(
         with pytest.raises(error, match=why):
             ask(session)
         assert str(session.spent) == "ε = 0"
+
+
+@pytest.mark.parametrize("method", ["histogram", "pairs", "mst"])
+def test_a_spend_that_no_table_is_large_enough_for_is_refused_before_it_is_charged(method: Any) -> None:
+    """Without a hint of the size such a spend was charged and ended in an IndexError, or in a model that could not be loaded."""
+    table = small({"age": [20, 30] * 30, "sex": ["F", "M"] * 30, "member": [True, False] * 30})
+    for budget, spend in ((cl.PureDP(1), "1e-26"), (cl.ZCDP(1), "1e-50")):
+        with cl.Session({"people": table}, budget=budget) as session:
+            with pytest.raises(InvalidParameter, match=r"no table has 1,099,511,627,776 rows.*\n.*spend=0\.0") as refused:
+                cl.synth.fit(session, "people", spend=spend, method=method)
+            assert not session.ledger.charges("people")
+            enough = re.search(r"spend=([0-9.]+[0-9])", str(refused.value))
+            assert enough is not None
+            model = cl.synth.fit(session, "people", spend=enough[1], method="independent")
+            assert len(cl.synth.SyntheticModel.from_json(model.to_json()).sample(5)) == 5

@@ -170,6 +170,12 @@ def test_projecting_invents_no_rows_where_clipping_does() -> None:
     assert found[100:].sum() < 300
 
 
+def test_counts_beyond_the_last_digit_are_projected() -> None:
+    """Beside counts of 10²⁰ a total of 1 is below the last digit: nothing lay above what was taken off, a raw IndexError."""
+    assert on_simplex(np.array([1e20, -3e20, 1e20]), 1.0).tolist() == [0.5, 0.0, 0.5]
+    assert on_simplex(np.array([7e25, -np.inf, 2e25]), 3.0).tolist() == [3.0, 0.0, 0.0]
+
+
 def test_more_rows_over_the_noise_tell_more_components() -> None:
     numbers = [components_for(signal) for signal in (0.01, 1, 10, 100, 1000, 10_000)]
     assert numbers == sorted(numbers)

@@ -259,3 +259,11 @@ def test_what_is_not_two_tables_of_one_population_is_refused(how: dict[str, Any]
         with pytest.raises(error, match=why):
             fit_related(door, **{"people": "patients", "events": "visits", "spend": 1, **how})
         assert door.ledger.charges("patients") == []
+
+
+def test_one_text_is_not_a_list_of_columns() -> None:
+    """Its letters were read as columns: "the column 'c' is unknown"."""
+    with cl.Session(tables(*rows(8)), budget=cl.PureDP(1)) as session:
+        with pytest.raises(cl.CloisterError, match="'visits': it takes a list of columns"):
+            fit_related(session, "patients", "visits", spend=1, columns={"visits": "cost"})
+        assert session.spent == cl.PureDP(0)

@@ -452,3 +452,17 @@ def test_readings_of_nobody_do_not_count_whatever_a_frame_calls_them(kind: str) 
         watch = session.watch("SELECT COUNT(*) AS n FROM r", spend=5000, **how)
         watch.feed(frame)
         assert next(iter(watch.until(60))).table.to_pydict() == {"n": [1]}
+
+
+def test_a_category_in_which_no_value_is_a_moment_says_none_where_rows_are_fed() -> None:
+    """The watch was charged, and every step was empty."""
+    days = ["Mon", "Tue"], ["2025-12-31", "2026-01-01"]
+    tables = [cl.PrivateTable({"day": [], "region": []}, {"day": cl.Category(each), **REGIONS}) for each in days]
+    with session(tables[0]) as opened:
+        with pytest.raises(InvalidParameter, match="none of its values lies in a step"):
+            opened.watch(BY_REGION, at="day", spend=1, fed=True, **CLOCK)
+        assert not opened.ledger.charges("visits")
+    with session(tables[1]) as opened:
+        watch: Any = opened.watch(BY_REGION, at="day", spend=10**8, fed=True, **CLOCK)
+        watch.feed({"day": ["2026-01-01", "2025-12-31"], "region": ["N", "S"]})
+        assert counted(watch.step()) == [1, 0]

@@ -487,3 +487,12 @@ def test_what_is_done_to_a_table_that_was_published_changes_no_later_one() -> No
     shares = stream.step([300, 100])
     shares /= shares.sum()
     assert stream.step([300, 100]).sum() > 300
+
+
+@pytest.mark.parametrize(
+    "how", [{"policy": "x"}, {"policy": Uniform}, {"estimator": "x"}, {"cells": 10**30}, {"window": 10**30, "steps": 10**31}]
+)
+def test_what_no_stream_can_be_made_of_is_refused_in_words(how: Any) -> None:
+    """These ended in an AttributeError, at the first step where it was the estimator, or in a ValueError of numpy's."""
+    with pytest.raises(InvalidParameter, match=next(iter(how))):
+        WindowStream(**{"epsilon": 1, "window": 3, "steps": 9, **how})

@@ -48,6 +48,8 @@ from cloister.anonymize.searches.named import search_of
 from cloister.anonymize.searches.unmet import check_presence
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
+from cloister.noise.mechanism import source
+from cloister.privacy.rational import Exact, exact_nonnegative
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,7 +149,7 @@ class Anonymizer:
         weights: Mapping[str, float] | None = None,
         aggregates: Mapping[str, str] | None = None,
         research: str | None = None,
-        seconds: float | None = 60.0,
+        seconds: Exact | None = 60,
         shuffle: bool = True,
         keep_index: bool = False,
         random: Random | None = None,
@@ -217,7 +219,7 @@ class Anonymizer:
         """The table that a recoding of it makes."""
         frame = read_frame(table)
         labelled = kept_index(frame, self.keep_index)
-        order = secret_order(frame.rows, self.random or Random(), shuffle=self.shuffle)
+        order = secret_order(frame.rows, source(self.random), shuffle=self.shuffle)
         outside = ~research_rows(frame, self.research, None) if self.research else None
         star = self.suppressed == "star"
         self.rows_ = leaving(recoded, order, star=star, left_out=outside)
@@ -327,8 +329,8 @@ class Anonymizer:
             sensitive=tuple(dict.fromkeys([*sensitive, *named[len(quasi) :]])),
             weights=dict(self.weights or {}),
             research=research,
-            seconds=self.seconds,
-            random=self.random,
+            seconds=None if self.seconds is None else float(exact_nonnegative(self.seconds, "seconds")),
+            random=source(self.random),
             progress=self.progress or silent,
             stop=self.stop or bool,
         )

@@ -575,6 +575,8 @@ class Ledger:
                     yield self._reader
                 finally:
                     self._reader.rollback()
+            except UnicodeEncodeError:
+                raise InvalidParameter("The name is invalid", why="it is not printable text", instead="another name") from None
             except self._store.errors as error:
                 raise self._store.unavailable(error) from None
 
@@ -619,13 +621,13 @@ class Ledger:
 
 
 def _check_request(costs: Mapping[str, Guarantee], *, who: str, what: str, purpose: str) -> None:
-    if not costs:
+    if not costs or not isinstance(costs, Mapping):
         raise InvalidParameter(
-            "costs={} is invalid", why="a charge names at least one population", instead='costs={"people": PureDP("0.1")}'
+            "costs= is invalid", why="a charge names at least one population", instead='costs={"people": PureDP("0.1")}'
         )
     for cost in costs.values():
         kind_of(cost)
-    _check_names(costs, who=who, what=what, **({"purpose": purpose} if purpose else {}))
+    _check_names(costs, who=who, what=what, **({} if purpose == "" else {"purpose": purpose}))
 
 
 def _check_names(populations: Iterable[str] = (), **names: str) -> None:

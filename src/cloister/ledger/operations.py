@@ -348,6 +348,9 @@ def earlier_attempt(book: Book, request: Request) -> int | None:
 
 def _standing(book: Book, reservation: Reservation) -> tuple[str, int]:
     """The state and the attempts of a reservation; "unknown" where it is of another ledger."""
+    if not isinstance(reservation, Reservation):
+        why, instead = "it is not what reserve returned", "ledger.reserve(…) in the same ledger"
+        raise LedgerError("The reservation is invalid", why=why, instead=instead)
     population = next(iter(reservation.costs))
     if book.live.get(reservation.id) == (population, reservation.what):
         return "reserved", 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -137,9 +137,10 @@ def compare(
     >>> found.best.effects.lost, found["2.b"].effects.removed
     (0, 4)
     """
-    chosen = list(METHODS) if methods is None else list(methods)
+    several = isinstance(methods, Iterable) and not isinstance(methods, str)
+    chosen: list[Any] = list(METHODS) if methods is None else list(methods) if several else [methods]
     for name in chosen:
-        if name not in METHODS:
+        if name not in list(METHODS):
             raise InvalidParameter(
                 f"methods={chosen!r} is invalid", why=f"known are {', '.join(METHODS)}", instead='methods=["2.a", "exact"]'
             )

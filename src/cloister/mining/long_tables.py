@@ -15,7 +15,7 @@ _MOST_VALUES = 100_000
 def check_columns(declaration: PrivateTable, basket: str, item: str, call: str) -> None:
     """Refuse columns that the table does not declare, or one for both; `call` is what to write instead."""
     for column in (basket, item):
-        if column not in declaration.columns:
+        if column not in list(declaration.columns):
             raise UnknownColumn(
                 f"The column {column!r} was not found",
                 why=f"declared are {', '.join(declaration.columns)}",

@@ -79,9 +79,9 @@ def read_with_shape(source: Any, *, basket: str | None = None, item: str | None 
             raise _refused(f"a {type(source).__name__} holds no baskets")
         return Read(baskets=Baskets.of(source), shape="lists")
     if basket is not None or item is not None or {"basket", "item"} <= set(columns):
-        one, other = basket or "basket", item or "item"
+        one, other = "basket" if basket is None else basket, "item" if item is None else item
         for name in (one, other):
-            if name not in columns:
+            if name not in list(columns):
                 raise UnknownColumn(
                     f"The column {name!r} was not found",
                     why=f"the table has {', '.join(map(str, columns))}",

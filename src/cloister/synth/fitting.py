@@ -35,6 +35,7 @@ _CLEAR_SIGNAL = 2_000
 """From how many times on triples repay what they cost, in trials on Adult: 3-way tables are a quarter closer at ε = 10."""
 _METHODS: tuple[Fixed, ...] = ("pairs", "triples", "independent")
 """What `auto` chooses from."""
+_MOST_ROWS = 2**40
 _LEAST_ROWS = 2
 """How many times the noise of a cell of a one-way table all rows must be for anything to be seen."""
 _LEAST_SIGNAL = 20
@@ -366,17 +367,20 @@ def _check_earlier(known: Sequence[Earlier], method: Method, rules: Sequence[str
 
 
 def _check_spend(session: Measurer, table: str | Relation, states: Sequence[States], spend: Spending, size: int | None) -> None:
-    """Refuses, before anything is charged, what would buy noise alone, by the owner's hint of the size; says what would do."""
-    if size is None or (worst := mean_noise(session, table, states, "independent", spend))[0] * _LEAST_ROWS <= size:
+    """Refuses, before anything is charged, what would buy noise alone, by the owner's hint of the size, or as no table is that
+    large; says what would do."""
+    rows = "the table has about {size:,} rows" if size else "no table has {size:,} rows"
+    size = size or _MOST_ROWS
+    noise, cost = mean_noise(session, table, states, "independent", spend)
+    if noise * _LEAST_ROWS <= size:
         return
-    noise, cost = worst
     text, enough = "", amount_of(cost) * Fraction(_LEAST_ROWS * noise / size) ** (2 if isinstance(cost, ZCDP) else 1)
     while not text or mean_noise(session, table, states, "independent", text)[0] * _LEAST_ROWS > size:
         text, enough = text_of(Fraction(f"{float(enough):.2g}")), enough * Fraction(21, 20)
     raise InvalidParameter(
         f"spend={spend if isinstance(spend, str | int) else str(spend)!r} is invalid",
-        why=f"counts of a single column would have noise of {noise:,.0f} rows (one standard deviation), and the table has "
-        f"about {size:,} rows",
+        why=f"counts of a single column would have noise of {noise:,.0f} rows (one standard deviation), and "
+        + rows.format(size=size),
         instead=f"spend={text}, or more, or fewer columns=",
     )
 

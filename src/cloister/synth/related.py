@@ -265,8 +265,8 @@ def _chosen_columns(
     """Those of each table, or all that are declared: at least one of each, and none that says whose row a row is."""
     units, asked = {table.unit for table in tables.values()}, f'columns={{"{min(tables)}": […]}}'
     for name in columns:
-        if name not in tables:
-            why = f"the tables are {' and '.join(tables)}"
+        if name not in tables or isinstance(columns[name], str):
+            why = "it takes a list of columns" if name in tables else f"the tables are {' and '.join(tables)}"
             raise InvalidParameter(f"columns= is invalid for {name!r}", why=why, instead=asked)
     taken: set[str] = set()
     for name, table in tables.items():

@@ -37,11 +37,11 @@ from cloister.session.questions.spend import Spending, spend_of
 from cloister.session.releases.formulas import Reading
 from cloister.session.releases.frames import Frame
 from cloister.session.releases.store import Stored
-from cloister.tables import And, Column, Compare, Expression, Literal, PrivateTable, Relation
+from cloister.tables import And, Category, Column, Compare, Expression, Literal, PrivateTable, Relation
 from cloister.tables.declaring.moments import DAY, moment_of
 from cloister.tables.declaring.places import sources_of
 from cloister.traces.feed import Feed, Late
-from cloister.traces.moments import Moment, Steps
+from cloister.traces.moments import Moment, Steps, moments_of
 from cloister.traces.running import RunningTable, memory_of
 from cloister.traces.step_lock import StepLock
 from cloister.traces.stored import SealedStates
@@ -165,6 +165,9 @@ class Watch(_Clocked):
         self._last: WatchStep | None = None
         self._feed: Feed | None = None
         if watched.fed:
+            declared = self._table.columns.get(watched.at)
+            if isinstance(declared, Category) and not self.steps.number(moments_of(list(declared.values()))).any():
+                raise _no_moments(watched.at, "it is a category, and none of its values lies in a step")
             during = [] if self._table.during is None else [self._table.during.column]
             self._feed = Feed(
                 self.steps,
@@ -390,11 +393,7 @@ def _during(where: Expression | None, watched: Watched, number: int, rows: Priva
     """The rows of a step: those whose declared moment lies in it."""
     domain, (begin, end) = rows.column(watched.at), watched.steps.edges(number)
     if domain.kind not in ("date", "moment", "integer", "real"):
-        raise InvalidParameter(
-            f"at={watched.at!r} is invalid",
-            why=f"the column is {domain.kind}, and says no moment",
-            instead="a column of cl.Moment, cl.Date, or seconds: cl.Integer(0, 2**40)",
-        )
+        raise _no_moments(watched.at, f"the column is {domain.kind}, and says no moment")
     edges: list[Any] = [begin, end]
     if domain.kind == "date":
         if begin % DAY or end % DAY:
@@ -408,6 +407,11 @@ def _during(where: Expression | None, watched: Watched, number: int, rows: Priva
         edges = [str(moment_of(edge)) for edge in edges]
     inside = [Compare(sign, Column(watched.at), Literal(edge)) for sign, edge in zip((">=", "<"), edges, strict=True)]
     return And(*inside) if where is None else And(where, *inside)
+
+
+def _no_moments(at: str, why: str) -> InvalidParameter:
+    instead = "a column of cl.Moment, cl.Date, or seconds: cl.Integer(0, 2**40)"
+    return InvalidParameter(f"at={at!r} is invalid", why=why, instead=instead)
 
 
 def _plain(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

@@ -26,7 +26,7 @@ from cloister.traces.step_lock import StepLock
 
 _SMALLEST = 1e-200
 """The least variance that estimators see: that of noise which is nearly always 0 is below all floats."""
-_MOST = 2**62
+_MOST, _LONGEST = 2**62, 10**8
 _INSTEAD = "a new WindowStream(…) under a charge of its own"
 
 
@@ -170,7 +170,15 @@ class WindowStream:
         self.guarantee = PureDP(exact_positive(epsilon, "epsilon"))
         self.cells, self.reach = positive(cells, "cells", 1), positive(reach, "reach", 1)
         self.window = window
+        if max(cells, window) > _LONGEST:
+            why = f"cells= and window= are at most {_LONGEST:,}: as many numbers are kept"
+            raise InvalidParameter("The stream is invalid", why=why, instead="fewer cells, or a shorter window")
         self.policy, self.estimator = policy or Adaptive(), estimator or LocalLevel(cells)
+        for name, given, does in (("policy", self.policy, "begin"), ("estimator", self.estimator, "estimate")):
+            if isinstance(given, type) or not hasattr(given, does):
+                raise InvalidParameter(
+                    f"{name}= is invalid", why="it is not one of those of cloister.traces", instead=f"{name}=None"
+                )
         DiscreteLaplace(scale=reach * window / self.guarantee.epsilon)  # an even share: refused here, where its noise has no law
         self.policy.begin(self.guarantee.epsilon, window, reach)
         self.random = source(random)

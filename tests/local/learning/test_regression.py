@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.local.learning import LocalLinearRegression, LocalLogisticRegression
+from cloister.local.learning import LocalLinearRegression, LocalLogisticRegression, LocalNaiveBayes
 from cloister.local.learning.moments import LocalMoments
 from cloister.noise import Random
 
@@ -97,3 +99,28 @@ def test_refusals() -> None:
         LocalLogisticRegression([(0, 1)], range(2), 1, rounds=20).train([[0.5]], [1])
     with pytest.raises(InvalidParameter, match="each needs 2"):
         LocalLinearRegression([(0, 1)], (0, 1), 1).randomize([[0.5, 0.5]], [1])
+
+
+def test_frames_are_read_by_row_as_arrays_are() -> None:
+    """A frame iterates over the names of its columns (pandas) or over its columns (polars): as rows these were refused, or with
+    as many rows as columns taken for them in silence."""
+    rows = np.array([[0.0, 1.0], [1.0, 0.0]])
+    model, told = LocalLinearRegression([(0, 1), (0, 1)], (0, 1)), [0.5, 0.25]
+    bayes = LocalNaiveBayes([[0, 1], [0, 1]], ["n", "y"])
+    plain = model.randomize(rows, told, random=Random.deterministic(1))
+    first = bayes.randomize(rows.astype(int), ["n", "y"], random=Random.deterministic(1))
+    fitted = model.fit(model.aggregate(plain))
+    for made in (pd.DataFrame, pl.DataFrame):
+        frame = made(rows, columns=["a", "b"]) if made is pd.DataFrame else made(rows, schema=["a", "b"])
+        again = model.randomize(frame, told, random=Random.deterministic(1))
+        assert all(np.array_equal(one, other) for one, other in zip(plain, again, strict=True))
+        assert np.array_equal(fitted.predict(frame), fitted.predict(rows))
+        whole = frame.astype(int) if isinstance(frame, pd.DataFrame) else frame.cast(pl.Int64)
+        second = bayes.randomize(whole, ["n", "y"], random=Random.deterministic(1))
+        assert repr(first) == repr(second)
+
+
+def test_the_rate_is_a_number_above_0() -> None:
+    for rate in ("x", 0, -1, None, [2]):
+        with pytest.raises(InvalidParameter, match="rate"):
+            LocalLogisticRegression([(0, 1)], ["n", "y"], rate=rate)  # type: ignore[arg-type]

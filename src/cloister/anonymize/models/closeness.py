@@ -66,7 +66,8 @@ class TCloseness(PrivacyModel):
                 why="such a distance lies between 0 and 1" if self.distance != "kl" else "a divergence is not negative",
                 instead="TCloseness(0.2)",
             )
-        if self.distance == "hierarchical" and self.hierarchy is None:
+        missing = self.distance == "hierarchical" and self.hierarchy is None
+        if missing or not isinstance(self.hierarchy, Hierarchy | Ladder | None):
             raise InvalidParameter(
                 "The hierarchical distance is invalid",
                 why="the sensitive column was given no hierarchy",

@@ -32,6 +32,8 @@ class KAnonymity(PrivacyModel):
     of_sensitive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.k, np.integer):
+            object.__setattr__(self, "k", int(self.k))
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise InvalidParameter(f"k={self.k!r} is invalid", why="it is not a whole number from 1 on", instead="KAnonymity(5)")
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from sklearn.base import clone
+import numpy as np
+from sklearn.base import clone, is_classifier
 
 from cloister.errors import InvalidParameter
 from cloister.learn.assessment.evaluation import paired, split
@@ -159,7 +160,7 @@ def price_of_privacy(
     X: Any,
     y: Any = None,
     *,
-    epsilons: Sequence[Exact] = ("0.1", "0.3", "1", "3", "10"),
+    epsilons: Iterable[Exact] | Exact = ("0.1", "0.3", "1", "3", "10"),
     runs: int = 10,
     measure: Measured | None = None,
     test: Exact = "0.25",
@@ -179,7 +180,8 @@ def price_of_privacy(
     >>> curve.plain.mean, [float(point.epsilon) for point in curve.points]
     (1.0, [1.0, 10.0])
     """
-    wanted = sorted({exact_positive(epsilon, "epsilon") for epsilon in epsilons})
+    given = [epsilons] if isinstance(epsilons, str) or not isinstance(epsilons, Iterable) else epsilons
+    wanted = sorted({exact_positive(epsilon, "epsilon") for epsilon in given})
     if not wanted or isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= 10_000:
         raise InvalidParameter(
             f"runs={runs!r} with {len(wanted)} values of ε is invalid",
@@ -220,6 +222,8 @@ def _one(
     if measure == "captured":
         return captured(twin.fit(parts[0]), parts[1]) if len(parts[1]) > 1 else math.nan
     X, X_test, y, y_test = parts
+    if not len(y) or (is_classifier(twin) and twin.get_params().get("classes") is None and len(set(np.asarray(y).tolist())) < 2):
+        return math.nan  # nothing to learn of
     twin.fit(X, y)
     judge = judge_of(twin, measure)
     features, truth = rows_for(twin, X_test, y_test, judge)

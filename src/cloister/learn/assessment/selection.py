@@ -24,7 +24,7 @@ from cloister.learn.assessment.scores import Proportion, Score
 from cloister.learn.frame.base import PrivateModel
 from cloister.noise import PermuteAndFlip, Random, default_random
 from cloister.noise.allowance import Allowance, Share
-from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, RenyiCurve, exact_probability, zcdp_within
+from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, RenyiCurve, exact_positive, zcdp_within
 
 _NEVER_TRIED = ("bounds_y", "classes", "delta", "epsilon", "privacy", "random")
 
@@ -186,7 +186,9 @@ def cross_validate(
     source = random or default_random()
     whole: PureDP | ApproxDP = PureDP(epsilon) if delta in (None, 0) else ApproxDP(epsilon, delta)
     account: Guarantee = whole if isinstance(whole, PureDP) else ZCDP(zcdp_within(epsilon=whole.epsilon, delta=whole.delta).rho)
-    portion = exact_probability(training, "training")
+    portion = exact_positive(training, "training")
+    if portion >= 1:
+        raise InvalidParameter("training= is invalid", why="the rest of the spend is for judging", instead='training="0.8"')
     one, judging = _portion(account, portion / (folds - 1)), _portion(account, 1 - portion)
     X = paired(X, y, estimator)
     place = source.below(folds, len(y))

@@ -137,13 +137,22 @@ def scaled(rows: Any, intervals: Sequence[Interval], *, clip: bool = False) -> F
     [[-1.0, 0.0]]
     """
     try:
-        columns = list(zip(*rows, strict=True)) or [()] * len(intervals)
+        columns = list(zip(*by_row(rows), strict=True)) or [()] * len(intervals)
     except (TypeError, ValueError):  # no rows at all, or of unequal lengths
         columns = []
     if len(columns) != len(intervals):
         raise InvalidParameter("The rows are invalid", why=f"each needs {len(intervals)} numbers", instead="one number a bound")
     units = [each.units(each.checked(list(column), clip=clip))[:, 0] for each, column in zip(intervals, columns, strict=True)]
     return np.clip(2 * np.stack(units, axis=1) - 1, -1.0, 1.0)
+
+
+def by_row(rows: Any) -> Any:
+    """Rows that are iterated one by one: of a frame, which iterates over names or columns, its array.
+
+    >>> by_row([[0, 5]])
+    [[0, 5]]
+    """
+    return np.asarray(rows) if hasattr(rows, "__array__") else rows
 
 
 def unscaled(units: Floats, interval: Interval) -> Floats:

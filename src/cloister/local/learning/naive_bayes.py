@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.direct import DirectEncoding
@@ -17,13 +16,12 @@ from cloister.local.frequency.domain import Domain, domain_of
 from cloister.local.frequency.estimates import norm_sub
 from cloister.local.frequency.hashing import LocalHashing
 from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.learning.moments import Floats, by_row
 from cloister.local.numbers.finite import drawn_coordinates
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact, exact_positive
-
-Floats = npt.NDArray[np.float64]
 
 
 class LocalNaiveBayes:
@@ -59,14 +57,14 @@ class LocalNaiveBayes:
         protocol: type[FrequencyOracle] | None = None,
         picks: int | None = None,
     ) -> None:
-        listed = [feature if isinstance(feature, Domain) else list(feature) for feature in features]
-        self.places = tuple(at for at, feature in enumerate(listed) if len(feature) != 1)
-        self.width = len(listed)
-        self.features = tuple(domain_of(listed[at]) for at in self.places)
+        told = [feature if isinstance(feature, Domain) else list(feature) for feature in features]
+        self.places = tuple(at for at, feature in enumerate(told) if len(feature) != 1)
+        self.width = len(told)
+        self.features = tuple(domain_of(told[at]) for at in self.places)
         self.classes = domain_of(classes)
         self.epsilon = exact_positive(epsilon, "epsilon")
         if not self.features:
-            why = "each has one value, so nobody tells anything by it" if listed else "it is missing"
+            why = "each has one value, so nobody tells anything by it" if told else "it is missing"
             raise InvalidParameter("features= is invalid", why=why, instead='features=[["low", "high"]]')
         d = len(self.features)
         if picks is not None and (isinstance(picks, bool) or not isinstance(picks, int) or not 1 <= picks <= d):
@@ -196,12 +194,13 @@ def drawn_in(table: Floats, noise: float, n: int, classes: Floats) -> Floats:
 
 def _columns(rows: Any, width: int, places: Sequence[int]) -> list[Any]:
     """Rows of so many values as columns; of those, the ones at these places."""
+    rows = by_row(rows)
     if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.shape[1] == width:
         return [rows[:, at] for at in places]
     try:
-        listed = [list(row) for row in rows]
+        values = [list(row) for row in rows]
     except TypeError:
-        listed = [[]]
-    if any(len(row) != width for row in listed):
+        values = [[]]
+    if any(len(row) != width for row in values):
         raise InvalidParameter("The rows are invalid", why=f"each needs {width} values", instead="one value a feature")
-    return [[row[at] for row in listed] for at in places]
+    return [[row[at] for row in values] for at in places]

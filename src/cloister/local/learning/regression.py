@@ -10,13 +10,13 @@ import numpy as np
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.domain import domain_of
 from cloister.local.frequency.oracle import Reports, Sketch
-from cloister.local.learning.moments import Bounds, Floats, LocalMoments, intervals_of, scaled, unscaled
+from cloister.local.learning.moments import Bounds, Floats, LocalMoments, by_row, intervals_of, scaled, unscaled
 from cloister.local.numbers.hybrid import Hybrid
 from cloister.local.numbers.interval import Interval
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact
+from cloister.privacy.rational import Exact, exact_positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class LocalLinearRegression:
     def randomize(self, rows: Any, targets: Any, *, clip: bool = False, random: Random | None = None) -> Reports:
         """One report for each row and its target."""
         try:
-            joined = [[*row, target] for row, target in zip(rows, targets, strict=True)]
+            joined = [[*row, target] for row, target in zip(by_row(rows), targets, strict=True)]
         except (TypeError, ValueError):
             raise InvalidParameter(
                 "Rows and targets are invalid", why="they differ in number", instead="one target a row"
@@ -107,14 +107,14 @@ class LocalLogisticRegression:
     True
     """
 
-    def __init__(self, bounds: Bounds, classes: Any, epsilon: Exact = 1, *, rounds: int = 20, rate: float = 2.0) -> None:
+    def __init__(self, bounds: Bounds, classes: Any, epsilon: Exact = 1, *, rounds: int = 20, rate: Exact = 2) -> None:
         self.intervals = intervals_of(bounds)
         self.classes = domain_of(classes)
         if len(self.classes) != 2:
             raise InvalidParameter("classes= is invalid", why="there must be two", instead='classes=["no", "yes"]')
         if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
             raise InvalidParameter("rounds= is invalid", why="it is a whole number from 1 on", instead="rounds=20")
-        self.rounds, self.rate = rounds, rate
+        self.rounds, self.rate = rounds, float(exact_positive(rate, "rate"))
         self.mechanism = Hybrid(-1, 1, epsilon, grid=64, dimensions=len(self.intervals) + 1)
 
     @property
