@@ -306,6 +306,9 @@ REFUSED = (
     "SELECT n, n FROM (SELECT COUNT(*) AS n, SUM(age) AS n FROM people) AS t",
     "SELECT SQRT(sex), COUNT(*) FROM people GROUP BY sex",
     "SELECT n + sex FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t WHERE n LIKE DATE '2026-01-01'",
+    f"SELECT town, n = town AS x FROM {T} AS t",  # a text and a number, of which an order was refused, and no equality
+    f"SELECT CASE town WHEN 3 THEN n ELSE 0 END AS x, n IS DISTINCT FROM town AS y FROM {T} AS t",
+    f"SELECT t.n FROM {T} AS t JOIN towns AS p ON p.town = t.n",
 )
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,6 +53,8 @@ _WHOLE = frozenset(
 _MOST = 2**63 - 1
 _INTERVAL = "STRUCT(l DOUBLE, h DOUBLE)"
 _PLACE = "[CAST(row_number() OVER () AS INTEGER)] AS z"
+_EQUALITY = re.compile(" (=|<>|IS (NOT )?DISTINCT FROM) ")
+"""Of a text and a number the engine refuses an order when it reads it, and an equality only at a value that is no number."""
 SHOWN = 0.95
 """The confidence at which margins are worked out together with the values."""
 
@@ -95,8 +98,7 @@ class Program:
     def in_order(self, order: Sequence[int]) -> Program:
         """The same over questions in another order: `order` are their places in this one."""
         place = {before: after for after, before in enumerate(order)}
-        parts = [replace(part, places=tuple(place[each] for each in part.places)) for part in self.parts]
-        return replace(self, parts=tuple(parts))
+        return replace(self, parts=tuple(replace(part, places=tuple(map(place.__getitem__, part.places))) for part in self.parts))
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -124,7 +126,8 @@ class Program:
             return self.known[key]
         empty = [Frame({name: Series(kind, np.empty(0, dtype=object)) for name, kind in columns.items()}) for columns in kinds]
         with self._engine([(frame, {}) for frame in empty]) as connection:
-            told = self._ran(lambda: connection.execute(f"DESCRIBE {self.sql}").fetchall(), before=True)
+            strict = _EQUALITY.sub(" < ", self.sql)
+            told = self._ran(lambda: connection.execute(f"DESCRIBE {strict}").fetchall(), before=True)
         types = {str(row[0]): str(row[1]) for row in told}
         found: list[tuple[str, Kind, bool]] = []
         for place, column in enumerate(self.last.columns):
@@ -162,8 +165,7 @@ class Program:
         place = {name: number for number, name in enumerate(names)}
         columns, bounds = {}, {}
         for number, (name, kind, noisy) in enumerate(kinds):
-            values = [row[place[f"c{number}"]] for row in rows]
-            columns[name] = _series(values, kind)
+            columns[name] = _series([row[place[f"c{number}"]] for row in rows], kind)
             if noisy:
                 known = [row[place[f"i{number}"]] for row in rows]
                 bounds[name] = _ends(columns[name], known, self.last.columns[number].kind)
@@ -224,8 +226,7 @@ def _all_at_once(answers: Sequence[Release], confidence: float) -> list[tuple[Fr
 
 def _released(answer: Release, confidence: float) -> tuple[Frame, Mapping[str, tuple[Any, Any]]]:
     """The values of an answer, and the ends of the intervals of its numbers."""
-    table = answer.table
-    margins = answer.margin(confidence, joint=True)
+    table, margins = answer.table, answer.margin(confidence, joint=True)
     found = {}
     for name in answer.statistics():
         series = table.columns[name]
@@ -309,9 +310,8 @@ def _present(ends: Any) -> Any:
 def _fetched(connection: Any, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The rows, a few at a time: a short query may make long ones."""
     ran = connection.execute(sql)
-    names = [each[0] for each in ran.description]
+    names, size = [each[0] for each in ran.description], 0
     rows: list[tuple[Any, ...]] = []
-    size = 0
     while piece := ran.fetchmany(max(1, _PIECE // len(names))):
         rows += piece
         size += sum(len(value) if isinstance(value, str) else 16 for row in piece for value in row)
@@ -354,6 +354,5 @@ def _ends(series: Series, known: Sequence[Any], kind: str) -> tuple[Any, Any]:
             if told is not None and value is not None:
                 low[row], high[row] = told["l"], told["h"]
         elif told is True or (kind == "truth" and told is not None and told["f"] + told["n"] + told["t"] == 1):
-            plain = isinstance(value, int | float) and not isinstance(value, bool)
-            low[row] = high[row] = float(value) if plain else 0.0
+            low[row] = high[row] = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
     return low, high
