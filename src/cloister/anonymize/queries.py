@@ -64,18 +64,15 @@ def table_function(duck: Any, source: str | Path) -> str:
                 why=f"the columns of {other!r} are not those of {first!r}",
                 instead="files whose first lines have the same names",
             )
-        kinds = {name: _of_both(kind, part.kinds[name]) for name, kind in kinds.items()}
+        for name, kind in kinds.items():  # what a column is that one part has in one type, and another in another
+            if kind != (second := part.kinds[name]):
+                kinds[name] = ("DOUBLE" if {kind[0], second[0]} == {"BIGINT", "DOUBLE"} else "VARCHAR", "")
     read = [part.read(kinds) for part in parts]
     return read[0] if len(read) == 1 else "(" + " UNION ALL BY NAME ".join(f"SELECT * FROM {each}" for each in read) + ")"
 
 
 _Kind = tuple[str, str]
 """A type of DuckDB's, and the form in which days or times are written."""
-
-
-def _of_both(one: _Kind, other: _Kind) -> _Kind:
-    """What a column is that one part has in one type, and another in another."""
-    return one if one == other else ("DOUBLE" if {one[0], other[0]} == {"BIGINT", "DOUBLE"} else "VARCHAR", "")
 
 
 @dataclass(frozen=True, kw_only=True)

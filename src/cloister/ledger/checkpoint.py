@@ -65,7 +65,9 @@ class Sums:
             if number != self.number + 1 or not is_text(text) or seal(number, self.hash, text) != end:
                 raise Broken(self.number + 1)
             try:
-                self._apply(json.loads(text), store)
+                payload = json.loads(text)
+                if (step := _STEPS.get(payload["kind"])) is not None:
+                    step(self, payload, store)
             except (
                 LookupError,
                 ValueError,
@@ -92,11 +94,6 @@ class Sums:
     def plain(self) -> dict[str, Any]:
         """What a checkpoint says."""
         return checkpoint_of(self.accounts, self.sources)
-
-    def _apply(self, payload: Mapping[str, Any], store: Store) -> None:
-        step = _STEPS.get(payload["kind"])
-        if step is not None:
-            step(self, payload, store)
 
     def _restart(self, payload: Mapping[str, Any], store: Store) -> None:
         """A checkpoint: what came before it is in it."""

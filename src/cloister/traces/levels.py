@@ -33,6 +33,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from cloister.errors import BudgetExceeded, InvalidParameter, MissingBound
+from cloister.noise._checks import whole
 from cloister.noise.mechanism import set_fields
 from cloister.privacy.guarantee import ZCDP, PureDP
 
@@ -48,7 +49,7 @@ class WindowLevel:
     steps: int
 
     def __init__(self, steps: int) -> None:
-        set_fields(self, steps=positive(steps, "steps"))
+        set_fields(self, steps=whole(steps, "steps", least=1))
 
     def __repr__(self) -> str:
         return f"WindowLevel({self.steps})"
@@ -76,8 +77,8 @@ class Protection:
     @classmethod
     def of(cls, level: Level, *, most: int | None, steps: int) -> Protection:
         """The checked protection; a user's needs the most readings of a person."""
-        horizon = positive(steps, "steps")
-        readings = None if most is None else positive(most, "most")
+        horizon = whole(steps, "steps", least=1)
+        readings = None if most is None else whole(most, "most", least=1)
         if not isinstance(level, WindowLevel) and level not in ("event", "user"):
             raise InvalidParameter(
                 "level is invalid", why="it is 'event', 'user' or a window", instead='level="event" or level=WindowLevel(24)'
@@ -135,12 +136,3 @@ class Protection:
         named = f"for {self.level.steps} steps in a row" if isinstance(self.level, WindowLevel) else "an event"
         whose = "one reading a step" if self.most is None else f"{self.most} readings"
         return f"{guarantee} {named}; {person} a person with at most {whose}"
-
-
-def positive(value: object, name: str, instead: int = 24) -> int:
-    """A whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidParameter(
-            f"{name}={value!r} is invalid", why="it must be a whole number of at least 1", instead=f"{name}={instead}"
-        )
-    return value

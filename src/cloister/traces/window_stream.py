@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.noise import AboveThreshold, DiscreteLaplace, Random
+from cloister.noise._checks import whole
 from cloister.noise.mechanism import integer_array, source
 from cloister.privacy.filters import SlidingFilter
 from cloister.privacy.guarantee import PureDP
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_positive, text_of
-from cloister.traces.levels import Protection, WindowLevel, positive
+from cloister.traces.levels import Protection, WindowLevel
 from cloister.traces.policies import Adaptive, Memory, Policy, Values
 from cloister.traces.step_lock import StepLock
 
@@ -168,7 +169,7 @@ class WindowStream:
     ) -> None:
         self.protection = Protection.of(WindowLevel(window), most=most, steps=steps)
         self.guarantee = PureDP(exact_positive(epsilon, "epsilon"))
-        self.cells, self.reach = positive(cells, "cells", 1), positive(reach, "reach", 1)
+        cells, reach = self.cells, self.reach = whole(cells, "cells", least=1), whole(reach, "reach", least=1)
         self.window = window
         if max(cells, window) > _LONGEST:
             why = f"cells= and window= are at most {_LONGEST:,}: as many numbers are kept"

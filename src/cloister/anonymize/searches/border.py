@@ -90,7 +90,8 @@ class _Bordering:
             while left.has(start):
                 if problem.stop() or (until is not None and time.monotonic() > until):
                     return
-                self._bisect(self._chain(start, turn))
+                up, down = (self._walk(start, direction, turn) for direction in (1, -1))
+                self._bisect([*reversed(down[1:]), *up])  # a path of nodes that are left, between two with none left beyond
         problem.progress("searching the lattice", 1.0)
 
     def _starts(self) -> Iterator[int]:
@@ -101,11 +102,6 @@ class _Bordering:
         for place in np.argsort(-np.minimum(below, above), axis=None, kind="stable").tolist():
             if self.left.has(place):
                 yield place
-
-    def _chain(self, start: int, turn: int) -> list[int]:
-        """A path through nodes that are left, from one with none left below to one with none left above."""
-        up = self._walk(start, 1, turn)
-        return [*reversed(self._walk(start, -1, turn)[1:]), *up]
 
     def _walk(self, place: int, direction: int, turn: int) -> list[int]:
         path = [place]

@@ -144,8 +144,8 @@ class Boxes:
         return min(self._bound, self.limit)
 
     def _add(self, low: Levels, high: Levels) -> None:
-        if not self._possible(high):
-            return
+        if (self._hopeless >= np.array(high, dtype=np.int16)).all(axis=1).any() or not self._look(high):
+            return  # nothing in a box below this node may be allowed
         floor = self._floor(low)
         if floor < self.limit:
             heapq.heappush(self._open, (floor, next(self._number), low, high))
@@ -178,12 +178,6 @@ class Boxes:
                 found = max(found, self._floors[low])
             self._floors[low] = found
         return found
-
-    def _possible(self, high: Levels) -> bool:
-        """Whether anything in a box below this node may be allowed."""
-        if (self._hopeless >= np.array(high, dtype=np.int16)).all(axis=1).any():
-            return False
-        return self._look(high)
 
     def _look(self, levels: Levels) -> bool:
         if levels in self._seen:

@@ -97,7 +97,8 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
                 setting = settings[source.below_one(len(settings))]
                 model = self._trained(setting, one, X, y)
                 found = _scored(model, one, X_test, y_test, source)
-                if self.best_score_ is None or _better(found, self.best_score_):
+                sign = 1 if found.name == "accuracy" else -1
+                if self.best_score_ is None or sign * found.value > sign * self.best_score_.value:
                     self.best_estimator_, self.best_params_, self.best_score_ = model, dict(setting), found
         self.spent_ = _lines(one, whole, stopping)
         assert isinstance(self.best_score_, Proportion)  # the mean number of tries is `tries`, up to the rounding of γ
@@ -236,10 +237,6 @@ def _measure(model: PrivateModel) -> Literal["accuracy", "mean_squared_error"]:
 def _good(measure: str) -> int:
     """Which of the two sums grows with a good model: the hits, or Σ(1 − e)."""
     return 0 if measure == "accuracy" else 1
-
-
-def _better(found: Proportion, best: Score) -> bool:
-    return bool(found.value > best.value if found.name == "accuracy" else found.value < best.value)
 
 
 def _lines(one: Guarantee, whole: Guarantee, stopping: Stopping) -> tuple[Share, ...]:

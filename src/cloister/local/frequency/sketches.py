@@ -15,7 +15,6 @@ from cloister.errors import InvalidParameter
 from cloister.local.frequency.blocks import mixed
 from cloister.local.frequency.domain import Indices
 from cloister.local.frequency.estimates import Estimate
-from cloister.local.frequency.fields import Lines
 from cloister.local.frequency.hashing import check_size, lines_for
 from cloister.local.frequency.oracle import FrequencyOracle
 from cloister.local.frequency.packed import fits, set_bits, unpacked
@@ -75,7 +74,13 @@ class CountMeanSketch(FrequencyOracle):
         check_size(len(self.domain))
         self.hadamard = bool(hadamard)
         self.buckets = _default_buckets(len(self.domain)) if buckets is None else _checked_buckets(buckets)
-        self._lines = _checked_lines(lines_for(len(self.domain), self.buckets))
+        self._lines = lines_for(len(self.domain), self.buckets)
+        if self._lines.cells > _MOST_CELLS:
+            raise InvalidParameter(
+                "The sketch is invalid",
+                why="it would have more than 2²⁵ cells",
+                instead="more buckets, or cloister.local.HeavyHitters",
+            )
         self.hashes = len(self._lines) if hashes is None else hashes
         if isinstance(hashes, bool) or not isinstance(self.hashes, int) or not 1 <= self.hashes <= len(self._lines):
             raise InvalidParameter(
@@ -231,13 +236,3 @@ def _checked_buckets(buckets: int) -> int:
             f"buckets={buckets!r} is invalid", why="it is a power of two from 2 to 4096", instead="buckets=1024"
         )
     return buckets
-
-
-def _checked_lines(lines: Lines) -> Lines:
-    if lines.cells > _MOST_CELLS:
-        raise InvalidParameter(
-            "The sketch is invalid",
-            why="it would have more than 2²⁵ cells",
-            instead="more buckets, or cloister.local.HeavyHitters",
-        )
-    return lines

@@ -78,7 +78,13 @@ class KeyValue(Protocol):
         self.keys = domain_of(keys)
         self.interval = Interval.of(low, high)
         self.epsilon = check_epsilon(epsilon)
-        self.padding = self._checked_padding(padding)
+        if isinstance(padding, bool) or not isinstance(padding, int) or not 1 <= padding <= len(self.keys):
+            raise InvalidParameter(
+                "padding= is invalid",
+                why=f"it says how many of the {len(self.keys)} keys a person has at most",
+                instead="padding=3, a public guess that few people exceed",
+            )
+        self.padding = padding
         if how is not None and how not in _SENDERS:
             raise InvalidParameter(
                 f"how={how!r} is invalid", why="there are two forms", instead='how="unary" or how="direct", or leave it out'
@@ -227,15 +233,6 @@ class KeyValue(Protocol):
         here = (held.starts + drawn)[full]
         places[full], values[full] = held.places[here], held.values[here]
         return places, values
-
-    def _checked_padding(self, padding: int) -> int:
-        if isinstance(padding, bool) or not isinstance(padding, int) or not 1 <= padding <= len(self.keys):
-            raise InvalidParameter(
-                "padding= is invalid",
-                why=f"it says how many of the {len(self.keys)} keys a person has at most",
-                instead="padding=3, a public guess that few people exceed",
-            )
-        return padding
 
 
 def _weights(sender: Sender, padding: int) -> Weights:

@@ -19,6 +19,7 @@ from cloister.local.numbers.hybrid import Hybrid
 from cloister.local.numbers.interval import Interval
 from cloister.local.numbers.numeric import NumericMechanism
 from cloister.noise import Random
+from cloister.noise._checks import whole
 from cloister.noise.mechanism import source
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact
@@ -140,7 +141,7 @@ def equal_frequency(found: Distribution, bins: int) -> list[float]:
     >>> in_bins([20, 30, 80], edges).tolist()
     [0, 1, 2]
     """
-    _check_bins(bins)
+    whole(bins, "bins", least=2)
     edges = [found.quantile(Fraction(number, bins)).value for number in range(1, bins)]
     return [float(edge) for edge in np.maximum.accumulate(np.array(edges))]
 
@@ -161,12 +162,7 @@ def equal_width(values: Any, low: Exact, high: Exact, bins: int) -> npt.NDArray[
     >>> equal_width([0, 4.9, 5, 10, 99], 0, 10, 2).tolist()
     [0, 0, 1, 1, 1]
     """
-    _check_bins(bins)
+    whole(bins, "bins", least=2)
     interval = Interval.of(low, high)
     units = interval.units(interval.checked(values, clip=True))[:, 0]
     return np.minimum((units * bins).astype(np.int64), bins - 1)
-
-
-def _check_bins(bins: int) -> None:
-    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 2:
-        raise InvalidParameter("bins= is invalid", why="it is a whole number from 2 on", instead="bins=4")

@@ -14,6 +14,7 @@ from cloister.local.learning.moments import Bounds, Floats, LocalMoments, by_row
 from cloister.local.numbers.hybrid import Hybrid
 from cloister.local.numbers.interval import Interval
 from cloister.noise import Random
+from cloister.noise._checks import whole
 from cloister.noise.mechanism import source
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact, exact_positive
@@ -112,9 +113,7 @@ class LocalLogisticRegression:
         self.classes = domain_of(classes)
         if len(self.classes) != 2:
             raise InvalidParameter("classes= is invalid", why="there must be two", instead='classes=["no", "yes"]')
-        if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-            raise InvalidParameter("rounds= is invalid", why="it is a whole number from 1 on", instead="rounds=20")
-        self.rounds, self.rate = rounds, float(exact_positive(rate, "rate"))
+        self.rounds, self.rate = whole(rounds, "rounds", least=1), float(exact_positive(rate, "rate"))
         self.mechanism = Hybrid(-1, 1, epsilon, grid=64, dimensions=len(self.intervals) + 1)
 
     @property

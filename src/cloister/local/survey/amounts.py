@@ -100,7 +100,9 @@ class AmountChannel(Channel):
             given = self.answered.estimate(Sketch(key=self.answered.key, n=n, counts=counts.parts["answered"]))
         sketch = Sketch(key=self.mechanism.key, n=n, counts=counts.parts["sketch"])
         if not n:
-            return Finding(estimate=self._empty(), total=Number(value=0.0, variance=0.0, n=0), ends=self._ends)
+            nothing = np.zeros(len(labels := self._labels()))
+            empty = Estimate(counts=nothing, n=0, variances=nothing, values=labels)
+            return Finding(estimate=empty, total=Number(value=0.0, variance=0.0, n=0), ends=self._ends)
         mean = self.mechanism.mean(sketch)
         drawn = self._drawn(given) * self.mechanism.interval.span**2 * (1 + 2 / _STEPS) / 12  # uniform points of a grid
         total = Number(value=n * (mean.value - self.middle), variance=n**2 * mean.variance + drawn, n=n, part=n * mean.part)
@@ -168,10 +170,6 @@ class AmountChannel(Channel):
         """A point of the grid as a double, so that the mechanism finds it there again up to the last bit."""
         interval = self.mechanism.interval
         return min(interval.low + interval.span * (point / steps), interval.high)
-
-    def _empty(self) -> Estimate:
-        labels = self._labels()
-        return Estimate(counts=np.zeros(len(labels)), n=0, variances=np.zeros(len(labels)), values=labels)
 
     def _labels(self) -> tuple[str, ...]:
         interval = self.mechanism.interval

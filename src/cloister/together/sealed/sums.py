@@ -179,7 +179,8 @@ class SumReader:
     def _groups(self, asked: Aggregation, table: str | Relation, sums: Sums) -> Groups:
         homes = self._homes(asked, table)
         places = sorted({place for place, _ in homes})
-        found = {place: self._over(place, table).aggregate(_by_cell(asked)) for place in places}
+        by_cell = replace(asked, keys=(*asked.keys, CELL), aggregates=(Aggregate("rows", "rows"),), max_rows=None)
+        found = {place: self._over(place, table).aggregate(by_cell) for place in places}
         keys = [np.stack([*found[place].keys[:-1]], axis=1) if asked.keys else _none(found[place]) for place in places]
         codes, inverse = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
         if not asked.keys:  # one group, also of no cells
@@ -321,10 +322,6 @@ def check_room(request: NoisedRequest, rows: int) -> None:
 def sizes_of(request: NoisedRequest) -> list[int]:
     """How many numbers each of a request's integers has."""
     return [int(np.prod(shape)) for shape in shapes_of(request)]
-
-
-def _by_cell(asked: Aggregation) -> Aggregation:
-    return replace(asked, keys=(*asked.keys, CELL), aggregates=(Aggregate("rows", "rows"),), max_rows=None)
 
 
 def _none(found: Groups) -> npt.NDArray[np.int64]:
