@@ -177,9 +177,7 @@ class WindowStream:
         self.policy, self.estimator = policy or Adaptive(), estimator or LocalLevel(cells)
         for name, given, does in (("policy", self.policy, "begin"), ("estimator", self.estimator, "estimate")):
             if isinstance(given, type) or not hasattr(given, does):
-                raise InvalidParameter(
-                    f"{name}= is invalid", why="it is not one of those of cloister.traces", instead=f"{name}=None"
-                )
+                raise InvalidParameter(f"{name}= is invalid", why="it is none that is offered here", instead=f"{name}=None")
         DiscreteLaplace(scale=reach * window / self.guarantee.epsilon)  # an even share: refused here, where its noise has no law
         self.policy.begin(self.guarantee.epsilon, window, reach)
         self.random = source(random)

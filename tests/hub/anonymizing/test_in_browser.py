@@ -114,7 +114,7 @@ def _sees_twenty_rows_both_ways(olga: Visitor) -> None:
 def _change_a_hierarchy(olga: Visitor) -> None:
     """The hierarchy of a column: written out, changed wrongly, changed rightly, seen as a tree."""
     olga.main.get_by_role("link", name=olga.named("Change this hierarchy")).last.click()
-    olga.look()
+    olga.arrived()
     [label] = olga.told("Hierarchy of %(name)s: a line for each value, with its coarser names after semicolons", name="sex")
     text = olga.main.get_by_label(label)
     expect(text).to_be_focused()

@@ -24,7 +24,7 @@ def test_the_story_of_a_demonstration(tmp_path: Path, visit: Callable[..., Guard
             somebody = Visitor(guarded, scripts=True, width=width, seen=seen, language=language)
             somebody.type_address(found["links"][role])
             somebody.main.locator("form button").first.click()
-            somebody.look()
+            somebody.arrived()
             return somebody
 
         def walks(somebody: Visitor, steps: int) -> None:
@@ -34,7 +34,7 @@ def test_the_story_of_a_demonstration(tmp_path: Path, visit: Callable[..., Guard
             home = somebody.page.url
             for place in range(steps):
                 story.nth(place).click()
-                somebody.look()
+                somebody.arrived()
                 somebody.type_address(home)
 
         ana = enters("analyst", "status of 403")

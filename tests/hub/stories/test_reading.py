@@ -82,7 +82,7 @@ def test_an_answer_leaves_the_hub(street: Street, shared: tuple[House, Person, s
     number = street.asks(ana, "SELECT sex, COUNT(*) AS n FROM trips GROUP BY sex", "0.5")
     reader = street.visitor(ana, way, path="/releases")
     reader.page.locator(f"main a[href='/releases/{number}']").click()
-    reader.look()
+    reader.arrived()
     title = reader.main.locator("h1").inner_text()
     assert "trips" in title, "its title says what was asked"
     assert "sex" in title

@@ -78,7 +78,7 @@ class Visitor:
         if group.count():
             group.locator("summary").click()
         menu.get_by_role("link", name=self.named(place)).click()
-        self._arrived()
+        self.arrived()
 
     def places(self) -> list[str]:
         """What the navigation offers."""
@@ -91,13 +91,13 @@ class Visitor:
     def follow(self, name: str, *, exact: bool = True) -> None:
         """A link of the page."""
         self.main.get_by_role("link", name=self.named(name, exact=exact)).first.click()
-        self._arrived()
+        self.arrived()
 
     def press(self, name: str, *, within: Locator | None = None) -> None:
         """A button."""
         self.inputs += 1
         (within or self.main).get_by_role("button", name=self.named(name)).first.click()
-        self._arrived()
+        self.arrived()
 
     def fill(self, label: str, text: str, *, within: Locator | None = None, exact: bool = False) -> None:
         """A field, or one of those that a list offers."""
@@ -174,7 +174,7 @@ class Visitor:
         """By the menu of the account."""
         self.page.locator("header.top details.menu summary").last.click()
         self.page.locator("header.top").get_by_role("button", name=self.named("Sign out")).click()
-        self._arrived()
+        self.arrived()
 
     def look(self) -> None:
         """Once for each kind of page, whoever comes by first."""
@@ -191,7 +191,8 @@ class Visitor:
         sideways = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert sideways <= 0, f"{self.page.url} is {sideways} px too wide"
 
-    def _arrived(self) -> None:
+    def arrived(self) -> None:
+        """After a click, which waits until the next page begins: the whole page."""
         self.page.wait_for_load_state("load")
         self.look()
 
