@@ -26,7 +26,6 @@ from babel.messages.extract import extract_from_dir, extract_python
 from babel.messages.pofile import read_po, write_po
 
 from cloister.hub.decisions.policy.methods import offered
-from cloister.hub.platform.trail.words import DETAILS
 from cloister.hub.web.languages import PAPERS
 from cloister.tables.declaring.create_table import PARTLY
 from cloister.tables.declaring.vocabulary import reasons
@@ -149,6 +148,13 @@ KEYWORDS = {
     "npgettext": ((1, "c"), 2, 3),
 }
 HEADER = "# The pages of cloister's hub. Maintained by hand; `python -m scripts.translations` adds new texts."
+DETAILS = (
+    "about, address, after, algorithm, attempt, before, by, bytes, changed, charged by, columns, data sets, days, "
+    "decision, ended, filters, form, format, grants, job, joined, ledger lines, made by, name, outcome, person, "
+    "policy, population, project, purpose, reason, release, request, roles, rows, rule, scopes, service, share, "
+    "state, title, until, version, via, wanted, who, why, withdrawn"
+)
+"""What an entry of the audit log may say besides, as a page names it."""
 
 
 def extracted(folder: Path = HUB) -> Catalog:

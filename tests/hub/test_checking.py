@@ -89,6 +89,10 @@ ODD: list[tuple[dict[str, Any], str]] = [
 FINE: list[dict[str, Any]] = [
     {"docs": "https://docs.example.org/cloister/"},
     {"database": "postgresql:///hub", "ledger": "postgresql:///ledger"},
+    {
+        "database": "postgresql://a:5432,b:5433/hub?sslmode=verify-full",
+        "ledger": "postgresql://a:5432,b:5433/l?sslmode=verify-full",
+    },
     {"max_delta": "0"},
     {"max_delta": "1/100000"},
     {"memory": "512MB"},

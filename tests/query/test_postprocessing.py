@@ -309,6 +309,10 @@ REFUSED = (
     f"SELECT town, n = town AS x FROM {T} AS t",  # a text and a number, of which an order was refused, and no equality
     f"SELECT CASE town WHEN 3 THEN n ELSE 0 END AS x, n IS DISTINCT FROM town AS y FROM {T} AS t",
     f"SELECT t.n FROM {T} AS t JOIN towns AS p ON p.town = t.n",
+    f"SELECT town, n IN (town) AS x FROM {T} AS t",
+    f"SELECT NULLIF(town, n) AS x FROM {T} AS t",
+    f"SELECT town, NTILE(0) OVER (ORDER BY n) AS x FROM {T} AS t",
+    f"SELECT town, NTILE(n) OVER (ORDER BY town) AS x FROM {T} AS t",
 )
 
 

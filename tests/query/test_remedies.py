@@ -70,6 +70,7 @@ SELECT TIME(hired), COUNT(*) FROM staff GROUP BY 1
 SELECT COUNT(*) FROM staff WHERE CAST(hired AS TIME) = TIME '10:30'
 SELECT COUNT(*) FROM staff WHERE hired > TIME '25:30'
 SELECT PARSE_TIME('ten', '%H') AS t, COUNT(*) FROM staff
+SELECT NTILE(0) OVER (ORDER BY n) FROM (SELECT grade, COUNT(*) AS n FROM staff GROUP BY grade) AS t
 SELECT STRING_AGG(grade, ',') OVER () FROM (SELECT grade, COUNT(*) AS n FROM staff GROUP BY grade) AS t
 SELECT COUNT(*) FROM staff WHERE level > (SELECT MAX(size) + size FROM places)
 SELECT STRING_AGG(grade, grade) FROM (SELECT grade, COUNT(*) AS n FROM staff GROUP BY grade) AS t

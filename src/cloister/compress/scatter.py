@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cloister.session import Measurer, Question, Release
     from cloister.session.questions.question import Statistic
     from cloister.session.questions.spend import Spending
+    from cloister.tables import PrivateTable
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,7 +103,7 @@ class Scatter:
         ((2, 2), 2, 'ε = 9')
         """
         columns = list(columns)
-        questions, shares = scatter_questions(session, table, columns, utility, private)
+        questions, shares = scatter_questions(session.declared(table), table, columns, utility, private)
         labels = [each for each in (utility, private) if each is not None]
         low, high = bounds_of(session.declared(table), columns, labels)
         whole, *by = session.measure_all(questions, spend, purpose=purpose, shares=shares)
@@ -128,7 +129,7 @@ class Scatter:
 
 
 def scatter_questions(
-    session: Any, table: str, columns: Sequence[str], utility: str | None, private: str | None
+    declared: PrivateTable, table: str, columns: Sequence[str], utility: str | None, private: str | None
 ) -> tuple[list[Question], list[Fraction]]:
     """What the door is asked for scatters, of rows whose labels are known, and the share of the spend of each: two thirds for the
     covariances."""
@@ -145,8 +146,8 @@ def scatter_questions(
         *(Variance(column=name) for name in columns),
         *(Covariance(x=x, y=y) for x, y in combinations(columns, 2)),
     )
-    declared = session.declared(table).columns or {}
-    known = [Not(IsNull(Column(label))) for label in labels if label in declared and declared[label].nullable]
+    domains = declared.columns or {}
+    known = [Not(IsNull(Column(label))) for label in labels if label in domains and domains[label].nullable]
     where = And(*known) if known else None
     questions = [Question(table=table, statistics=second, where=where)]
     questions += [Question(table=table, by=(label,), statistics=first, where=where) for label in labels]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloister.errors import InvalidParameter
@@ -165,9 +165,9 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak("proxies", why, 'proxies = "127.0.0.1"', grave=True)
     for name in ("database", "ledger"):
         value = getattr(settings, name)
-        if value and not (value.startswith("postgresql://") and _readable(value)):
+        if value and _parts(value, hosts=True).scheme != "postgresql":
             weak(name, "it is not a PostgreSQL address", f'{name} = "postgresql://hub@db.example.org/hub"', grave=True)
-        elif value and "sslmode=verify-full" not in value and not is_loopback(urlsplit(value).hostname or "localhost"):
+        elif value and "sslmode=verify-full" not in value and not is_loopback(_parts(value, hosts=True).hostname or "localhost"):
             weak(name, "its certificate is not checked", "…?sslmode=verify-full", grave=False)
     if bool(settings.database) != bool(settings.ledger):
         weak("ledger", "one of hub and ledger is on PostgreSQL and the other in the folder", "both, for several processes")
@@ -225,15 +225,18 @@ def known_zone(name: str) -> bool:
     return True
 
 
-def _readable(address: str) -> bool:
+def _parts(address: str, *, hosts: bool = False) -> SplitResult:
+    """Those of an address, perhaps of several hosts with a port each; of one that can't be read (half of an IPv6 address, a port
+    that is not a number) those of nothing."""
     try:
-        return urlsplit(address) is not None
-    except ValueError:  # half of an IPv6 address
-        return False
+        parts = urlsplit(address)
+        return parts if hosts or parts.port != 0 else urlsplit("")
+    except ValueError:
+        return urlsplit("")
 
 
 def _reached_safely(address: str) -> bool:
-    parts = urlsplit(address if _readable(address) else "")
+    parts = _parts(address)
     return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
 
 
@@ -330,13 +333,9 @@ def _sources(settings: Settings) -> Iterator[Weakness]:
 def _broker(address: str) -> Iterator[Weakness]:
     if not address:
         return
-    try:
-        place = urlsplit(address)
-        fits = bool(place.hostname) and place.port != 0
-    except ValueError:
-        fits = False
+    place = _parts(address)
     example = 'mqtt = "mqtts://hub:password@broker.example.org:8883"'
-    if not fits or place.scheme not in ("mqtt", "mqtts") or {"+", "#"} & {*place.path}:
+    if not place.hostname or place.scheme not in ("mqtt", "mqtts") or {"+", "#"} & {*place.path}:
         yield Weakness(name="mqtt", why="it is not the address of a broker", instead=example)
     elif place.scheme == "mqtt" and not is_loopback(place.hostname or ""):
         yield Weakness(name="mqtt", why="readings and keys of devices would cross the network in the clear", instead=example)
@@ -441,11 +440,6 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
 
 def _is_origin(address: str) -> bool:
     """Whether links can be made of it, and browsers tell it as the place that a form comes from."""
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError:
-        return False
+    parts = _parts(address)
     rest = (parts.path.strip("/"), parts.query, parts.fragment, parts.username or "", parts.password or "")
-    known = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") is not None
-    return known and port != 0 and not any(rest)
+    return parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") is not None and not any(rest)

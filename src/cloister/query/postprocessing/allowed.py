@@ -116,6 +116,8 @@ def check(node: exp.Expression) -> None:
         raise unsupported(f"The word {clipped(node.name)}", _LINE)
     if isinstance(node, exp.Interval) and not isinstance(node.this, exp.Literal):
         raise unsupported(f"The interval {shown(node)}", "INTERVAL '3' MONTH")
+    if isinstance(node, exp.Ntile) and not re.fullmatch("[1-9][0-9]*", node.this.sql()):
+        raise refused("This NTILE is not supported", "its number of groups is not a constant from 1", "NTILE(4)")
     if isinstance(node, exp.WindowSpec):
         for part in ("start", "end"):
             bound = node.args.get(part)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +27,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import sqlglot
+from sqlglot import exp
 
 from cloister.errors import EngineError
 from cloister.query.parse import Parsed
@@ -53,8 +54,6 @@ _WHOLE = frozenset(
 _MOST = 2**63 - 1
 _INTERVAL = "STRUCT(l DOUBLE, h DOUBLE)"
 _PLACE = "[CAST(row_number() OVER () AS INTEGER)] AS z"
-_EQUALITY = re.compile(" (=|<>|IS (NOT )?DISTINCT FROM) ")
-"""Of a text and a number the engine refuses an order when it reads it, and an equality only at a value that is no number."""
 SHOWN = 0.95
 """The confidence at which margins are worked out together with the values."""
 
@@ -126,8 +125,7 @@ class Program:
             return self.known[key]
         empty = [Frame({name: Series(kind, np.empty(0, dtype=object)) for name, kind in columns.items()}) for columns in kinds]
         with self._engine([(frame, {}) for frame in empty]) as connection:
-            strict = _EQUALITY.sub(" < ", self.sql)
-            told = self._ran(lambda: connection.execute(f"DESCRIBE {strict}").fetchall(), before=True)
+            told = self._ran(lambda: connection.execute(f"DESCRIBE {_strict(self.sql)}").fetchall(), before=True)
         types = {str(row[0]): str(row[1]) for row in told}
         found: list[tuple[str, Kind, bool]] = []
         for place, column in enumerate(self.last.columns):
@@ -199,7 +197,10 @@ class Program:
         except duckdb.OutOfMemoryException:
             why = f"it needs more than {_MEMORY} of memory"
         except duckdb.InvalidInputException:
-            why = f"a text is longer than {LONGEST_TEXT:,} bytes (a list of them {LONGEST_LIST:,}), or a value is out of range"
+            why = (
+                f"a text is longer than {LONGEST_TEXT:,} bytes (a list of them {LONGEST_LIST:,}), "
+                "a value is out of range, or a nested query has several rows"
+            )
         except duckdb.Error:
             why = "the engine cannot work it out: two kinds of values are put together, or a number is too large"
         except _TooLarge:
@@ -211,6 +212,26 @@ class Program:
             why=why,
             instead="the aggregates alone, which are charged already: they cost nothing again",
         )
+
+
+def _strict(sql: str) -> str:
+    """With an order in the place of each equality: of a text and a number the engine refuses an order when it reads it, and an
+    equality only at a value that is not a number.
+
+    >>> _strict("SELECT a IN (b, 1), NULLIF(a, '=') FROM t WHERE a = 2")
+    "SELECT (a < b OR a < 1), CASE WHEN a < '=' THEN NULL ELSE a END FROM t WHERE a < 2"
+    """
+    return sqlglot.parse_one(sql, dialect="duckdb").transform(_ordered).sql(dialect="duckdb")
+
+
+def _ordered(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.NullSafeNEQ):
+        return exp.LT(this=node.this, expression=node.expression)
+    if isinstance(node, exp.In) and node.expressions:
+        return exp.paren(exp.or_(*(exp.LT(this=node.this.copy(), expression=each) for each in node.expressions), copy=False))
+    if isinstance(node, exp.Nullif):
+        return exp.case().when(exp.LT(this=node.this, expression=node.expression), exp.null()).else_(node.this.copy())
+    return node
 
 
 class _TooLarge(Exception):

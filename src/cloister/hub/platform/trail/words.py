@@ -177,14 +177,6 @@ KINDS = {
 }
 """What objects are called that have no name of their own."""
 
-DETAILS = (
-    "about, address, after, algorithm, attempt, before, by, bytes, changed, charged by, columns, data sets, days, "
-    "decision, ended, filters, form, format, grants, job, joined, ledger lines, made by, name, outcome, person, "
-    "policy, population, project, purpose, reason, release, request, roles, rows, rule, scopes, service, share, "
-    "state, title, until, version, via, wanted, who, why, withdrawn"
-)
-"""What a line may say besides, as a page names it."""
-
 
 def titles() -> dict[str, str]:
     """Name of an event → what happened, in English; an action without an event of its own has its title.

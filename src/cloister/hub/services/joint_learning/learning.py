@@ -74,7 +74,7 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
             bounds_of(table, order.columns, order.labels)
             check_labels(table, order.columns, order.labels)
             _check_directions(table, order)
-            questions, shares = scatter_questions(session, order.table, order.columns, order.label or None, None)
+            questions, shares = scatter_questions(table, order.table, order.columns, order.label or None, None)
             return session.explain(questions, order.spend, shares=shares).cost
 
         return ready_table(self, *given, **how, columns=(*order.columns, *order.labels), charge=charge, method=order.method)

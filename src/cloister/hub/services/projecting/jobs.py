@@ -166,7 +166,8 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
 def _plan(session: Session, order: Fit) -> Plan:
     from cloister.compress.scatter import scatter_questions
 
-    questions, shares = scatter_questions(session, order.table, order.names, order.utility or None, order.secret or None)
+    labels = (order.utility or None, order.secret or None)
+    questions, shares = scatter_questions(session.declared(order.table), order.table, order.names, *labels)
     return session.explain(questions, order.spend, shares=shares)
 
 
