@@ -39,7 +39,7 @@ from cloister.session.questions.question import Count, Covariance, Mean, Questio
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.release import Release
 from cloister.synth.drawing import allowed_by, checked_number
-from cloister.synth.measuring import Floats, Marginals, Noisy, declared_rows
+from cloister.synth.measuring import Floats, Marginals, Noisy, check_spend, declared_rows
 from cloister.synth.mixture import Mixture
 from cloister.synth.pieces import Integers
 from cloister.synth.states import Asked, States, states_from, states_of
@@ -308,7 +308,7 @@ def fit_gaussians(
     >>> model.sample(50).column_names, model.silent
     (['ill', 'weight'], 0)
     """
-    _, known = declared_rows(session, table)
+    declaration, known = declared_rows(session, table)
     if by is None:
         by, columns = _kinds(known, table, columns)
     groups = tuple(states_of(known, by, table=table, said="by"))
@@ -328,6 +328,7 @@ def fit_gaussians(
             why=f"at most {_MOST_GROUPS:,} groups and {_MOST_COLUMNS} columns are measured",
             instead="fewer of them, or cl.synth.fit",
         )
+    check_spend(session, table, groups, spend, declaration.size)
     names = [each.name for each in numbers]
     spreads = (Variance(column=name, sample=False) for name in names)
     first: tuple[Statistic, ...] = (Count(), *(Mean(column=name) for name in names), *spreads)
