@@ -341,4 +341,5 @@ def test_rows_of_every_kind_are_parted_alike() -> None:
     ):
         found = split(X, y, test="0.5", random=Random.deterministic(1))
         parts.append([np.asarray(part).tolist() for part in found])
-    assert all(each == parts[0] for each in parts) and len(parts[0][0]) + len(parts[0][1]) == 8
+    assert all(each == parts[0] for each in parts)
+    assert len(parts[0][0]) + len(parts[0][1]) == 8

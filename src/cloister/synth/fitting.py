@@ -166,8 +166,7 @@ def fit(
     source, unmapped = (table, ruled.texts) if adaptive else ruled.mapped(session, table, declaration, spend)
     if method != "histogram":
         ruled, source = ruled.with_differences(source, unmapped)
-    check_spend(session, source, ruled.fitted, spend, declaration.size)
-    size = declaration.size
+    check_spend(session, source, ruled.fitted, spend, size := declaration.size)
     chosen, why = _chosen(session, source, ruled.fitted, spend, size, wanted) if method == "auto" else (method, "")
     _check_earlier(before_it, chosen, rules)
     cuts: dict[str, Any] = {each.name: each for each in columns or () if isinstance(each, QuantileBins | Calendar)}

@@ -378,14 +378,10 @@ def _kinds(
     return groups, None if columns is None else [each for each in columns if each not in groups]
 
 
-def _columns_of(release: Release) -> tuple[list[Any], list[Any]]:
-    return list(release.to_pydict().values()), list(release.margin().to_pydict().values())
-
-
 def _moments(release: Release, columns: Sequence[States]) -> tuple[Floats, Floats, Floats, float]:
     """The number of rows of each group with its noise; scaled, the means of each group and the variances within groups; and which
     part of what the means of groups differ by is more than noise."""
-    values, margins = (each[-1 - 2 * len(columns) :] for each in _columns_of(release))
+    values, margins = ([*each.to_pydict().values()][-1 - 2 * len(columns) :] for each in (release, release.margin()))
     counts = np.column_stack([_floats(values[0], 0.0), _floats(margins[0], 0.0) / 1.96])
     middle, away = values[1 : 1 + len(columns)], margins[1 : 1 + len(columns)]
     scaled = np.column_stack([_scaled(each, _floats(column, np.nan)) for each, column in zip(columns, middle, strict=True)])
@@ -429,7 +425,9 @@ def _covariance(whole: Sequence[Release], columns: Sequence[States], counts: Flo
     between = (away * weights[:, None]).T @ away
     halves, noises = [_half(each) for each in columns], [0.0] if whole else [_NARROWEST]
     for release in whole:
-        values, margins = ([float(_floats(column, 0.0)[0]) for column in each] for each in _columns_of(release))
+        values, margins = (
+            [float(_floats(column, 0.0)[0]) for column in each.to_pydict().values()] for each in (release, release.margin())
+        )
         for (one, other), value, margin in zip(combinations(range(len(columns)), 2), values, margins, strict=True):
             scale = halves[one] * halves[other]
             inside, noise = value / scale - between[one, other], margin / 1.96 / scale

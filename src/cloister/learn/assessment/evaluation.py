@@ -179,8 +179,7 @@ def split(X: Any, y: Any = None, *, test: Exact = "0.25", random: Random | None 
     """
     X = in_rows(X) if y is None else paired(X, y)
     tested = coins(len(X), test, random)
-    parts = [part for rows in ((X,) if y is None else (X, y)) for part in (taken(rows, ~tested), taken(rows, tested))]
-    return tuple(parts)
+    return tuple(taken(rows, part) for rows in ((X,) if y is None else (X, y)) for part in (~tested, tested))
 
 
 def fit_and_score(
