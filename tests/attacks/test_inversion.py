@@ -117,3 +117,9 @@ def test_refusals() -> None:
         guess_attribute(model, X, y, hidden=0, marginal={0: 1})
     with pytest.raises(InvalidParameter, match="class"):
         reconstruct_class(model, 5, low=[0] * 5, high=[1] * 5)
+
+
+@pytest.mark.parametrize("how", [{"hidden": "1"}, {"hidden": None}, {"hidden": True}, {"marginal": None}, {"marginal": [0, 1]}])
+def test_a_feature_and_its_shares_are_asked_for_in_words(how: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter, match=r"hidden=|marginal="):
+        guess_attribute(None, np.zeros((2, 2)), [0, 1], **{"hidden": 1, "marginal": {0: 0.5, 1: 0.5}, **how})

@@ -316,3 +316,30 @@ def test_a_score_that_the_noise_hides_is_unknown() -> None:
     )
     assert str(hidden) == "R² unknown ± unknown (95 %), NOT PRIVATE"
     assert str(wide) == "R² -3 ± unknown (95 %), NOT PRIVATE"
+
+
+@pytest.mark.parametrize("X", [None, 5, "rows", {"a": [1, 2]}, np.array(5)])
+def test_what_has_no_rows_is_refused_as_what_it_is(X: Any) -> None:
+    for act in (lambda: split(X), lambda: split(X, [0, 1]), lambda: fit_and_score(Threshold(bounds=(0, 1)), X, [0, 1])):
+        with pytest.raises(InvalidParameter, match="X is invalid"):
+            act()
+
+
+def test_rows_of_every_kind_are_parted_alike() -> None:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    plain = {"a": list(range(8)), "b": list(range(8, 16))}
+    parts = []
+    for X, y in (
+        (pd.DataFrame(plain, index=range(8, 0, -1)), pd.Series(plain["a"], index=range(8, 0, -1))),
+        (pl.DataFrame(plain), pl.Series(plain["a"])),
+        (pa.table(plain), pa.array(plain["a"])),
+        (np.column_stack([*plain.values()]), np.array(plain["a"])),
+        ([*zip(*plain.values(), strict=True)], tuple(plain["a"])),
+    ):
+        found = split(X, y, test="0.5", random=Random.deterministic(1))
+        parts.append([np.asarray(part).tolist() for part in found])
+    assert all(each == parts[0] for each in parts)
+    assert len(parts[0][0]) + len(parts[0][1]) == 8

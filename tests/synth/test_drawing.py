@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,10 @@ def test_columns_are_independent_within_a_component_and_rows_of_each_other() -> 
         assert ((found - expected) ** 2 / expected).sum() < 39
     equal = float(np.mean(one[1:] == one[:-1]))
     assert equal == pytest.approx(0.25 + 0.09 + 0.04, abs=5 * (0.38 * 0.62 / 100_000) ** 0.5)
+
+
+@pytest.mark.parametrize("given", [5, [("sex", "F")], {1: 1}])
+def test_conditions_that_name_no_columns_are_refused(given: Any) -> None:
+    model = cl.synth.fit_frame({"sex": ["F", "M"] * 50}, {"sex": cl.Category(["F", "M"])}, epsilon=1)
+    with pytest.raises(cl.CloisterError, match=r"given=|unknown"):
+        model.sample(3, given=given)

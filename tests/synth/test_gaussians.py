@@ -263,3 +263,12 @@ def test_where_noise_hides_how_groups_differ_the_model_says_so() -> None:
     assert told["0.02"] == (0.0, True, 0.0)
     apart, said, again = told[50]
     assert (apart > 0.9, said, again) == (True, False, apart)
+
+
+@pytest.mark.parametrize("size", [None, 200])
+def test_what_would_buy_noise_alone_is_refused_before_the_charge(size: int | None) -> None:
+    """As `cl.synth.fit` refuses it: by the owner's hint of the size, or as no table is that large."""
+    with Door({"people": cl.PrivateTable(rows(20), COLUMNS, size=size)}, budget=cl.PureDP(1)) as door:
+        with pytest.raises(cl.InvalidParameter, match="noise of"):
+            fit_gaussians(door, "people", spend="1e-3" if size else "1e-14", by=["ill"])
+        assert door.spent == cl.PureDP(0)

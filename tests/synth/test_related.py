@@ -267,3 +267,12 @@ def test_one_text_is_not_a_list_of_columns() -> None:
         with pytest.raises(cl.CloisterError, match="'visits': it takes a list of columns"):
             fit_related(session, "patients", "visits", spend=1, columns={"visits": "cost"})
         assert session.spent == cl.PureDP(0)
+
+
+@pytest.mark.parametrize("size", [None, 200])
+def test_what_would_buy_noise_alone_is_refused_before_the_charge(size: int | None) -> None:
+    """As `cl.synth.fit` refuses it: by the owner's hint of the size, or as no table is that large."""
+    with Door(tables(*rows(20), size=size), budget=cl.PureDP(1)) as door:
+        with pytest.raises(cl.InvalidParameter, match="noise of"):
+            fit_related(door, "patients", "visits", spend="1e-3" if size else "1e-14")
+        assert door.spent == cl.PureDP(0)

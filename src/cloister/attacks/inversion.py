@@ -143,9 +143,9 @@ def guess_attribute(
     [0.0, 1.0]
     """
     rows = np.array(X, dtype=np.float64)
-    if rows.ndim != 2 or not 0 <= hidden < rows.shape[1]:
+    if rows.ndim != 2 or isinstance(hidden, bool) or hidden not in range(rows.shape[1]):
         raise InvalidParameter(f"hidden={hidden!r} is invalid", why="it is the number of one of the features", instead="hidden=0")
-    if len(marginal) < 2 or min(marginal.values()) <= 0:
+    if not isinstance(marginal, Mapping) or len(marginal) < 2 or min(marginal.values()) <= 0:
         raise InvalidParameter(
             "marginal= is invalid", why="it gives two values or more, each with its share", instead="marginal={0: 0.7, 1: 0.3}"
         )

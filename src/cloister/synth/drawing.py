@@ -48,8 +48,11 @@ def checked_number(n: object) -> int:
 
 def allowed_by(columns: Sequence[States], given: Mapping[str, Any], table: str) -> dict[int, Pieces]:
     """What conditions allow, by the places of their columns."""
+    if not isinstance(given, Mapping):
+        why = "it says by column what its values may be"
+        raise InvalidParameter(f"given={given!r} is invalid", why=why, instead=f"given={{{columns[0].name!r}: …}}")
     places = {each.name: place for place, each in enumerate(columns)}
-    if unknown := [name for name in given if name not in places]:
+    if unknown := [str(name) for name in given if name not in places]:
         raise unknown_column(unknown[0], table, list(places))
     return {places[name]: columns[places[name]].given(wanted) for name, wanted in given.items()}
 

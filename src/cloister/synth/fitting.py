@@ -12,18 +12,18 @@ import numpy as np
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact, text_of, zero_of
+from cloister.privacy import ApproxDP, Exact, Guarantee, PureDP, exact, zero_of
 from cloister.session import Measurer, Question
 from cloister.session.door import Door
 from cloister.session.execution.rehearsal import declared_rows as stand_ins
-from cloister.session.questions.spend import Spending, amount_of
+from cloister.session.questions.spend import Spending
 from cloister.synth.choosing import check_choosing, choose
 from cloister.synth.discretizing import as_if_cut, both, cut
 from cloister.synth.drawing import accepted
 from cloister.synth.earlier import Earlier, earlier_of, heard
 from cloister.synth.gaussians import GaussianModel, fit_gaussians
 from cloister.synth.k_anonymous import KAnonymousModel, fit_k_anonymous
-from cloister.synth.measuring import Marginals, Origin, declared_rows, mean_noise, measure
+from cloister.synth.measuring import Marginals, Origin, check_spend, declared_rows, mean_noise, measure
 from cloister.synth.mixture import Mixture, fitted, shortened
 from cloister.synth.model import DECLARED, FRAME, SyntheticModel
 from cloister.synth.rules import Rules
@@ -35,9 +35,6 @@ _CLEAR_SIGNAL = 2_000
 """From how many times on triples repay what they cost, in trials on Adult: 3-way tables are a quarter closer at ε = 10."""
 _METHODS: tuple[Fixed, ...] = ("pairs", "triples", "independent")
 """What `auto` chooses from."""
-_MOST_ROWS = 2**40
-_LEAST_ROWS = 2
-"""How many times the noise of a cell of a one-way table all rows must be for anything to be seen."""
 _LEAST_SIGNAL = 20
 """How many times the noise of a cell of a two-way table all rows must be for pairs to tell more than they cost."""
 
@@ -169,8 +166,7 @@ def fit(
     source, unmapped = (table, ruled.texts) if adaptive else ruled.mapped(session, table, declaration, spend)
     if method != "histogram":
         ruled, source = ruled.with_differences(source, unmapped)
-    _check_spend(session, source, ruled.fitted, spend, declaration.size)
-    size = declaration.size
+    check_spend(session, source, ruled.fitted, spend, size := declaration.size)
     chosen, why = _chosen(session, source, ruled.fitted, spend, size, wanted) if method == "auto" else (method, "")
     _check_earlier(before_it, chosen, rules)
     cuts: dict[str, Any] = {each.name: each for each in columns or () if isinstance(each, QuantileBins | Calendar)}
@@ -364,25 +360,6 @@ def _check_earlier(known: Sequence[Earlier], method: Method, rules: Sequence[str
             why="earlier counts are of rows that were not mended",
             instead="rules=[], or no earlier=",
         )
-
-
-def _check_spend(session: Measurer, table: str | Relation, states: Sequence[States], spend: Spending, size: int | None) -> None:
-    """Refuses, before anything is charged, what would buy noise alone, by the owner's hint of the size, or as no table is that
-    large; says what would do."""
-    rows = "the table has about {size:,} rows" if size else "no table has {size:,} rows"
-    size = size or _MOST_ROWS
-    noise, cost = mean_noise(session, table, states, "independent", spend)
-    if noise * _LEAST_ROWS <= size:
-        return
-    text, enough = "", amount_of(cost) * Fraction(_LEAST_ROWS * noise / size) ** (2 if isinstance(cost, ZCDP) else 1)
-    while not text or mean_noise(session, table, states, "independent", text)[0] * _LEAST_ROWS > size:
-        text, enough = text_of(Fraction(f"{float(enough):.2g}")), enough * Fraction(21, 20)
-    raise InvalidParameter(
-        f"spend={spend if isinstance(spend, str | int) else str(spend)!r} is invalid",
-        why=f"counts of a single column would have noise of {noise:,.0f} rows (one standard deviation), and "
-        + rows.format(size=size),
-        instead=f"spend={text}, or more, or fewer columns=",
-    )
 
 
 def _chosen(

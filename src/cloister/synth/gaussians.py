@@ -39,7 +39,7 @@ from cloister.session.questions.question import Count, Covariance, Mean, Questio
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.release import Release
 from cloister.synth.drawing import allowed_by, checked_number
-from cloister.synth.measuring import Floats, Marginals, Noisy, declared_rows
+from cloister.synth.measuring import Floats, Marginals, Noisy, check_spend, declared_rows
 from cloister.synth.mixture import Mixture
 from cloister.synth.pieces import Integers
 from cloister.synth.states import Asked, States, states_from, states_of
@@ -308,7 +308,7 @@ def fit_gaussians(
     >>> model.sample(50).column_names, model.silent
     (['ill', 'weight'], 0)
     """
-    _, known = declared_rows(session, table)
+    declaration, known = declared_rows(session, table)
     if by is None:
         by, columns = _kinds(known, table, columns)
     groups = tuple(states_of(known, by, table=table, said="by"))
@@ -328,6 +328,7 @@ def fit_gaussians(
             why=f"at most {_MOST_GROUPS:,} groups and {_MOST_COLUMNS} columns are measured",
             instead="fewer of them, or cl.synth.fit",
         )
+    check_spend(session, table, groups, spend, declaration.size)
     names = [each.name for each in numbers]
     spreads = (Variance(column=name, sample=False) for name in names)
     first: tuple[Statistic, ...] = (Count(), *(Mean(column=name) for name in names), *spreads)
@@ -377,14 +378,10 @@ def _kinds(
     return groups, None if columns is None else [each for each in columns if each not in groups]
 
 
-def _columns_of(release: Release) -> tuple[list[Any], list[Any]]:
-    return list(release.to_pydict().values()), list(release.margin().to_pydict().values())
-
-
 def _moments(release: Release, columns: Sequence[States]) -> tuple[Floats, Floats, Floats, float]:
     """The number of rows of each group with its noise; scaled, the means of each group and the variances within groups; and which
     part of what the means of groups differ by is more than noise."""
-    values, margins = (each[-1 - 2 * len(columns) :] for each in _columns_of(release))
+    values, margins = ([*each.to_pydict().values()][-1 - 2 * len(columns) :] for each in (release, release.margin()))
     counts = np.column_stack([_floats(values[0], 0.0), _floats(margins[0], 0.0) / 1.96])
     middle, away = values[1 : 1 + len(columns)], margins[1 : 1 + len(columns)]
     scaled = np.column_stack([_scaled(each, _floats(column, np.nan)) for each, column in zip(columns, middle, strict=True)])
@@ -428,7 +425,9 @@ def _covariance(whole: Sequence[Release], columns: Sequence[States], counts: Flo
     between = (away * weights[:, None]).T @ away
     halves, noises = [_half(each) for each in columns], [0.0] if whole else [_NARROWEST]
     for release in whole:
-        values, margins = ([float(_floats(column, 0.0)[0]) for column in each] for each in _columns_of(release))
+        values, margins = (
+            [float(_floats(column, 0.0)[0]) for column in each.to_pydict().values()] for each in (release, release.margin())
+        )
         for (one, other), value, margin in zip(combinations(range(len(columns)), 2), values, margins, strict=True):
             scale = halves[one] * halves[other]
             inside, noise = value / scale - between[one, other], margin / 1.96 / scale

@@ -33,9 +33,9 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import DiscreteLaplace
-from cloister.privacy import Guarantee
+from cloister.privacy import ZCDP, Guarantee, text_of
 from cloister.session import Count, Measurer, Question, Release
-from cloister.session.questions.spend import Spending
+from cloister.session.questions.spend import Spending, amount_of
 from cloister.session.releases.uncertainty import Terms, variance
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.states import States
@@ -43,6 +43,9 @@ from cloister.synth.workload import About, Fixed, parts_for
 from cloister.tables import And, Domain, Expression, IsNull, Not, PrivateTable, Relation
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+_MOST_ROWS = 2**40
+_LEAST_ROWS = 2
+"""How many times the noise of a cell of a one-way table all rows must be for anything to be seen."""
 Origin: TypeAlias = Mapping[str, Any]
 """What a model says of where its tables come from: `cost`, `population`, `charges`, `marked`."""
 
@@ -228,3 +231,22 @@ def mean_noise(
     noises = [max(variance(reading.terms) for reading in part.blanks().values()) for part in plan.parts]
     mean = fsum(size * noise for size, noise in zip(sizes, noises, strict=True)) / sum(sizes)
     return sqrt(max(mean, 1e-12)), plan.cost
+
+
+def check_spend(session: Measurer, table: str | Relation, states: Sequence[States], spend: Spending, size: int | None) -> None:
+    """Refuses, before anything is charged, what would buy noise alone, by the owner's hint of the size, or as no table is that
+    large; says what would do."""
+    rows = "the table has about {size:,} rows" if size else "no table has {size:,} rows"
+    size = size or _MOST_ROWS
+    noise, cost = mean_noise(session, table, states, "independent", spend)
+    if noise * _LEAST_ROWS <= size:
+        return
+    text, enough = "", amount_of(cost) * Fraction(_LEAST_ROWS * noise / size) ** (2 if isinstance(cost, ZCDP) else 1)
+    while not text or mean_noise(session, table, states, "independent", text)[0] * _LEAST_ROWS > size:
+        text, enough = text_of(Fraction(f"{float(enough):.2g}")), enough * Fraction(21, 20)
+    raise InvalidParameter(
+        f"spend={spend if isinstance(spend, str | int) else str(spend)!r} is invalid",
+        why=f"counts of a single column would have noise of {noise:,.0f} rows (one standard deviation), and "
+        + rows.format(size=size),
+        instead=f"spend={text}, or more, or fewer columns=",
+    )

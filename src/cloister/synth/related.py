@@ -29,7 +29,7 @@ from cloister.privacy import Guarantee
 from cloister.session import Frame, Measurer, Series
 from cloister.session.questions.spend import Spending
 from cloister.synth.fitting import modelled
-from cloister.synth.measuring import Floats, Part, measure_all
+from cloister.synth.measuring import Floats, Part, check_spend, measure_all
 from cloister.synth.mixture import Mixture
 from cloister.synth.model import SyntheticModel
 from cloister.synth.pieces import Integers
@@ -230,6 +230,8 @@ def fit_related(
         Part(persons, states_of(persons.columns, [*own, number], table=people), "pairs"),
         Part(rows_of, states_of(rows_of.columns, [*own, *other], table=events), "pairs"),
     ]
+    for part, table in zip(parts, tables, strict=True):
+        check_spend(session, part.table, part.states, spend, table.size)
     progress("measuring")
     found, origin = measure_all(session, parts, spend, purpose=purpose)
     one, each_row = (

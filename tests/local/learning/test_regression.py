@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -124,3 +125,10 @@ def test_the_rate_is_a_number_above_0() -> None:
     for rate in ("x", 0, -1, None, [2]):
         with pytest.raises(InvalidParameter, match="rate"):
             LocalLogisticRegression([(0, 1)], ["n", "y"], rate=rate)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", [None, 5])
+def test_what_has_no_rows_is_refused_by_a_training_too(rows: Any) -> None:
+    for rounds in (1, 20):
+        with pytest.raises(InvalidParameter):
+            LocalLogisticRegression([(0, 1)], ["no", "yes"], rounds=rounds).train(rows, rows)

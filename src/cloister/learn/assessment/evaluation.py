@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from cloister.errors import InvalidParameter
 from cloister.learn.assessment.judging import Measure, coins, judge_of, measure_of, rows_for
@@ -180,9 +178,8 @@ def split(X: Any, y: Any = None, *, test: Exact = "0.25", random: Random | None 
     [0, 1, 2, 3, 4, 5, 6, 7]
     """
     X = in_rows(X) if y is None else paired(X, y)
-    tested = coins(_num_samples(X), test, random)
-    parts = [part for rows in ((X,) if y is None else (X, y)) for part in (taken(rows, ~tested), taken(rows, tested))]
-    return tuple(parts)
+    tested = coins(len(X), test, random)
+    return tuple(taken(rows, part) for rows in ((X,) if y is None else (X, y)) for part in (~tested, tested))
 
 
 def fit_and_score(
@@ -212,7 +209,10 @@ def in_rows(X: Any, model: Any = None) -> Any:
     ((0, 2), ['a', 'b'])
     """
     width = width_of(getattr(model, "bounds", None))
-    is_rows = isinstance(X, list | tuple) and (width is not None if not X else isinstance(X[0], list | tuple | np.ndarray))
+    if isinstance(X, list | tuple):
+        is_rows = width is not None if not X else isinstance(X[0], list | tuple | np.ndarray)
+    else:
+        is_rows = hasattr(X, "tocsr") or np.ndim(X) == 0  # what is no rows at all is refused there
     return matrix_of(X, features=width) if is_rows else X
 
 
@@ -223,7 +223,7 @@ def paired(X: Any, y: Any, model: Any = None) -> Any:
     (2, 2)
     """
     rows = in_rows(X, model)
-    if not hasattr(y, "__len__") or len(y) != _num_samples(rows):
+    if not hasattr(y, "__len__") or len(y) != len(rows):
         raise InvalidParameter(
             "y is invalid", why="it is not one column, as long as X has rows", instead="fit(X, y), one value a row"
         )
@@ -232,4 +232,7 @@ def paired(X: Any, y: Any, model: Any = None) -> Any:
 
 def taken(rows: Any, kept: npt.NDArray[np.bool_]) -> Any:
     """Those rows of an array, a frame or a list."""
-    return _safe_indexing(rows, np.flatnonzero(kept))
+    places = np.flatnonzero(kept)
+    if hasattr(rows, "take") and not isinstance(rows, np.ndarray):
+        return rows.take(places)  # of pandas or Arrow
+    return rows[places] if hasattr(rows, "shape") else [rows[place] for place in places]

@@ -113,7 +113,8 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             judge = judge_of(model, _measure(model))
             features, truth = rows_for(model, X_test, y_test, judge)
             models.append(model)
-            hits.append(int(judge.sums(truth, judge.guesses(model, features))[_good(judge.measure)]))
+            good = 0 if judge.measure == "accuracy" else 1  # the hits, or Σ(1 − e)
+            hits.append(int(judge.sums(truth, judge.guesses(model, features))[good]))
         epsilon = whole.epsilon if isinstance(whole, PureDP | ApproxDP) else Fraction(0)
         choice = PermuteAndFlip(epsilon=epsilon, sensitivity=judge.reach["l1"], monotone=True)
         best = choice.release(np.array(hits), random=source)
@@ -234,11 +235,6 @@ def _measure(model: PrivateModel) -> Literal["accuracy", "mean_squared_error"]:
     return "accuracy" if measure_of(model, None) == "accuracy" else "mean_squared_error"
 
 
-def _good(measure: str) -> int:
-    """Which of the two sums grows with a good model: the hits, or Σ(1 − e)."""
-    return 0 if measure == "accuracy" else 1
-
-
 def _lines(one: Guarantee, whole: Guarantee, stopping: Stopping) -> tuple[Share, ...]:
     if isinstance(one, PureDP) and isinstance(whole, PureDP | ApproxDP):
         part = one.epsilon / whole.epsilon
@@ -351,9 +347,7 @@ class Stopping:
     def one_try(self, whole: Guarantee) -> Guarantee:
         """The most that one try may promise, if all together promise the whole."""
         match whole:
-            case PureDP():
-                return PureDP(whole.epsilon / (2 + self.eta))
-            case ApproxDP() if whole.delta == 0:
+            case PureDP() | ApproxDP(delta=0):
                 return PureDP(whole.epsilon / (2 + self.eta))
             case ApproxDP():
                 return self._largest(whole)

@@ -142,7 +142,7 @@ class LocalLogisticRegression:
     def train(self, rows: Any, classes: Any, *, random: Random | None = None) -> LinearModel:
         """All rounds, with both sides played here: each person is in one group."""
         try:
-            chance, rows, said = source(random), np.asarray(rows, dtype=np.float64), np.asarray(classes)
+            chance, rows, said = source(random), np.array(rows, dtype=np.float64, ndmin=1), np.array(classes, ndmin=1)
         except (TypeError, ValueError):
             raise InvalidParameter("The rows are invalid", why="they are not numbers", instead="one number a bound") from None
         if len(rows) != len(said) or len(rows) < self.rounds:
