@@ -85,13 +85,12 @@ class RoadGraph:
         """The longitude and latitude from which its metres count, where its nodes are given in degrees."""
         axes = ("longitude", "latitude") if _has(nodes, "longitude") else ("x", "y")
         across, up = (_numbers(_column(nodes, "nodes", name), "nodes", name) for name in axes)
-        for name in self.names:
-            if not _is_name(name):
-                raise InvalidParameter(
-                    "nodes is invalid",
-                    why=f"a node is called {name!r}, which is neither a text nor a whole number",
-                    instead='nodes={"node": ["0,0", "0,200"], "x": [0, 0], "y": [0, 200]}',
-                )
+        if wrong := [name for name in self.names if not _is_name(name)]:
+            raise InvalidParameter(
+                "nodes is invalid",
+                why=f"a node is called {wrong[0]!r}, which is neither a text nor a whole number",
+                instead='nodes={"node": ["0,0", "0,200"], "x": [0, 0], "y": [0, 200]}',
+            )
         known = {name: number for number, name in enumerate(self.names)}
         ends = [_column(edges, "edges", name) for name in ("from", "to")]
         if not 1 <= len(self.names) <= _MOST_NODES or len(ends[0]) > _MOST_EDGES:
@@ -509,10 +508,7 @@ def _is_name(name: Any) -> bool:
 
 
 def _has(table: Any, name: str) -> bool:
-    try:
-        return name in (table if isinstance(table, Mapping) else table.columns)
-    except (AttributeError, TypeError):
-        return False
+    return name in (table if isinstance(table, Mapping) else list(getattr(table, "columns", ())))
 
 
 def _column(table: Any, what: str, name: str) -> list[Any]:

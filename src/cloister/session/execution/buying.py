@@ -80,7 +80,11 @@ def planned(
     workspace.check_numbers(numbers)
     missing = history.missing(spends)
     history = history.usable(fresh=missing is not None)
-    return following(price(shapes, missing or spends, weights), history, missing=missing is not None), history
+    plan = following(price(shapes, missing or spends, weights), history, missing=missing is not None)
+    for part in plan.parts:
+        for law in () if part.repeated else part.noises.values():
+            part.shape.declaration.abilities.check_noise(law)
+    return plan, history
 
 
 def stored(
