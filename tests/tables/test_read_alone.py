@@ -135,7 +135,8 @@ def test_moments_with_a_zone_are_read_whatever_their_unit(kind: str, tmp_path: P
         given = given.to_pandas() if kind == "pandas" else given
         table = cl.PrivateTable(given, {"at": cl.Moment("1960-01-01", "2027-01-01")}, unit="at", max_rows=1)
         with cl.Session({"t": table}, budget=cl.PureDP(10**6)) as session:
-            read.append(session.sql("SELECT EXTRACT(HOUR FROM at) AS h, COUNT(*) AS n FROM t GROUP BY h", spend=10**4).to_pydict())
+            hours = session.sql("SELECT EXTRACT(HOUR FROM at) AS h, COUNT(*) AS n FROM t GROUP BY h", spend=10**4)
+            read.append(hours.to_pydict())
         with cl.Session({"t": cl.PublicTable(given)}, budget=cl.PureDP(1)) as session:
             read[-1]["days"] = session.sql("SELECT at FROM t ORDER BY at", spend=1).to_pydict()["at"]
     assert read[0] == read[1] == read[2]

@@ -379,5 +379,6 @@ def test_a_node_is_called_by_a_text_or_a_whole_number(names: list[Any]) -> None:
 
 
 def test_names_that_numpy_holds_are_texts_and_whole_numbers() -> None:
-    roads = RoadGraph({"node": list(np.arange(2)), "x": [0, 1], "y": [0, 1]}, {"from": [np.int64(0)], "to": list(np.arange(1, 2))})
-    assert roads.names == [0, 1] and type(roads.names[0]) is int
+    roads = RoadGraph({"node": list(np.arange(2)), "x": [0, 1], "y": [0, 1]}, {"from": [np.int64(0)], "to": [np.int64(1)]})
+    assert roads.names == [0, 1]
+    assert type(roads.names[0]) is int
