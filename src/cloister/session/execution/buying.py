@@ -80,11 +80,7 @@ def planned(
     workspace.check_numbers(numbers)
     missing = history.missing(spends)
     history = history.usable(fresh=missing is not None)
-    plan = following(price(shapes, missing or spends, weights), history, missing=missing is not None)
-    for part in plan.parts:
-        for law in () if part.repeated else part.noises.values():
-            part.shape.declaration.abilities.check_noise(law)
-    return plan, history
+    return following(price(shapes, missing or spends, weights), history, missing=missing is not None), history
 
 
 def stored(
