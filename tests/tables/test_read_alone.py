@@ -123,6 +123,25 @@ def test_frames_hold_what_lists_hold() -> None:
         assert found.to_pydict() == {"a": [2], "b": [6], "c": [2]}
 
 
+@pytest.mark.parametrize("kind", ["polars", "pandas", "parquet"])
+def test_moments_with_a_zone_are_read_whatever_their_unit(kind: str, tmp_path: Path) -> None:
+    moments = [dt.datetime(2026, 1, 1, 0, 30), dt.datetime(1969, 12, 31, 23, 59, 59, 999_000), None]
+    read = []
+    for unit in ("ms", "us", "ns"):
+        given: Any = pl.DataFrame({"at": pl.Series(moments, dtype=pl.Datetime(unit, "Asia/Shanghai")), "n": [1, 2, 3]})  # type: ignore[arg-type]
+        if kind == "parquet":
+            given.write_parquet(tmp_path / f"{unit}.parquet")
+            given = tmp_path / f"{unit}.parquet"
+        given = given.to_pandas() if kind == "pandas" else given
+        table = cl.PrivateTable(given, {"at": cl.Moment("1960-01-01", "2027-01-01")}, unit="at", max_rows=1)
+        with cl.Session({"t": table}, budget=cl.PureDP(10**6)) as session:
+            hours = session.sql("SELECT EXTRACT(HOUR FROM at) AS h, COUNT(*) AS n FROM t GROUP BY h", spend=10**4)
+            read.append(hours.to_pydict())
+        with cl.Session({"t": cl.PublicTable(given)}, budget=cl.PureDP(1)) as session:
+            read[-1]["days"] = session.sql("SELECT at FROM t ORDER BY at", spend=1).to_pydict()["at"]
+    assert read[0] == read[1] == read[2]
+
+
 def opened(source: Any, column: str, domain: Any) -> int:
     """How many values of a column fit; a table that does not open fails here."""
     with cl.Session({"t": cl.PrivateTable(source, {column: domain})}, budget=cl.PureDP(10**6)) as session:

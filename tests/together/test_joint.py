@@ -517,8 +517,9 @@ def test_sites_have_names_of_their_own_and_are_three_at_least() -> None:
 
 def test_a_share_that_is_too_narrow_is_refused_before_the_charge() -> None:
     with session_of(joint_of(sites_of(count=9)), cl.ZCDP(10)) as session:
-        with pytest.raises(cl.InvalidParameter, match="at least 2 steps"):
-            session.sql(COUNT, spend="0.5")
+        for ask in (session.explain, session.sql):
+            with pytest.raises(cl.InvalidParameter, match="at least 2 steps"):
+                ask(COUNT, spend="0.5")
         assert str(session.spent) == "ρ = 0"
 
 

@@ -310,7 +310,9 @@ EDGES: dict[str, Any] = {"from": [1], "to": [2]}
         ({"node": [], "x": [], "y": []}, {"from": [], "to": []}, "no node"),
         ({**NODES, "node": [1, 1]}, {"from": [1], "to": [1]}, "stands twice"),
         ({**NODES, "node": [1, 2, 3]}, EDGES, "different lengths"),
+        ({**NODES, "x": [0, 300, 600]}, EDGES, "different lengths"),
         (NODES, {"from": [1], "to": [2, 1]}, "different lengths"),
+        (NODES, {"from": [[1]], "to": [2]}, r"no node is called '\[1\]'"),
         (NODES, {"from": [1], "to": [9]}, "no node is called '9'"),
         (NODES, {**EDGES, "length": [0]}, "above 0"),
         (NODES, {**EDGES, "length": [-3]}, "above 0"),
@@ -355,7 +357,7 @@ def test_roads_in_degrees_refuse_swapped_numbers_and_columns_of_metres() -> None
     edges = {"from": ["a"], "to": ["b"]}
     with pytest.raises(InvalidParameter, match="they may be swapped"):
         RoadGraph({"node": ["a", "b"], "longitude": [52.0, 52.1], "latitude": [104.3, 104.4]}, edges)
-    with pytest.raises(InvalidParameter, match="not equally many"):
+    with pytest.raises(InvalidParameter, match="different lengths"):
         RoadGraph({"node": ["a", "b"], "longitude": [4.3, 4.4], "latitude": [52.0]}, edges)
     roads = RoadGraph({"node": ["a", "b"], "longitude": [4.3, 4.4], "latitude": [52.0, 52.0]}, edges)
     assert roads.length("a", "b") == pytest.approx(0.1 * 111_195 * np.cos(np.radians(52)))
@@ -374,3 +376,9 @@ def test_roads_in_degrees_refuse_swapped_numbers_and_columns_of_metres() -> None
 def test_a_node_is_called_by_a_text_or_a_whole_number(names: list[Any]) -> None:
     with pytest.raises(InvalidParameter, match="neither a text nor a whole number"):
         RoadGraph({"node": names, "x": [0, 1], "y": [0, 1]}, {"from": [names[0]], "to": [names[1]]})
+
+
+def test_names_that_numpy_holds_are_texts_and_whole_numbers() -> None:
+    roads = RoadGraph({"node": list(np.arange(2)), "x": [0, 1], "y": [0, 1]}, {"from": [np.int64(0)], "to": [np.int64(1)]})
+    assert roads.names == [0, 1]
+    assert type(roads.names[0]) is int

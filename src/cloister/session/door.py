@@ -320,6 +320,9 @@ class Door:
         finer = self._finer(shapes[0], spends) if isinstance(question, Question) else None
         if finer is None:
             plan, history = planned(self._analyst, shapes, spends, _checked_shares(shares, shapes))
+            for part in plan.parts:
+                for law in () if part.repeated else part.noises.values():
+                    part.shape.declaration.abilities.check_noise(law)
             plan = replace(plan, owed=self._analyst.still_owed(history, spends, plan.digest))
         else:
             plan = foreseen(finer[0], repeated(self._analyst, [finer[0].finer], finer[1]))

@@ -83,22 +83,14 @@ class RoadGraph:
         self.names = _column(nodes, "nodes", "node")
         self.origin: tuple[float, float] | None = None
         """The longitude and latitude from which its metres count, where its nodes are given in degrees."""
-        if _has(nodes, "longitude"):
-            found = [_numbers(_column(nodes, "nodes", name), "nodes", name) for name in ("longitude", "latitude")]
-            self.origin, self.places = _in_metres(*found)
-        else:
-            self.places = np.stack([_numbers(_column(nodes, "nodes", name), "nodes", name) for name in ("x", "y")], axis=1)
-        for name in self.names:
-            if (
-                isinstance(name, bool)
-                or not isinstance(name, str | int)
-                or not -(2**63) <= (name if isinstance(name, int) else 0) < 2**63
-            ):
-                raise InvalidParameter(
-                    "nodes is invalid",
-                    why=f"a node is called {name!r}, which is neither a text nor a whole number",
-                    instead='nodes={"node": ["0,0", "0,200"], "x": [0, 0], "y": [0, 200]}',
-                )
+        axes = ("longitude", "latitude") if _has(nodes, "longitude") else ("x", "y")
+        across, up = (_numbers(_column(nodes, "nodes", name), "nodes", name) for name in axes)
+        if wrong := [name for name in self.names if not _is_name(name)]:
+            raise InvalidParameter(
+                "nodes is invalid",
+                why=f"a node is called {wrong[0]!r}, which is neither a text nor a whole number",
+                instead='nodes={"node": ["0,0", "0,200"], "x": [0, 0], "y": [0, 200]}',
+            )
         known = {name: number for number, name in enumerate(self.names)}
         ends = [_column(edges, "edges", name) for name in ("from", "to")]
         if not 1 <= len(self.names) <= _MOST_NODES or len(ends[0]) > _MOST_EDGES:
@@ -107,16 +99,19 @@ class RoadGraph:
                 why=f"it has no node, more than {_MOST_NODES:,}, or more than {_MOST_EDGES:,} edges",
                 instead="the roads of a smaller region, or main roads alone",
             )
-        if len(self.places) != len(self.names) or len(ends[0]) != len(ends[1]) or len(known) != len(self.names):
+        if not len(across) == len(up) == len(self.names) == len(known) or len(ends[0]) != len(ends[1]):
             raise InvalidParameter(
                 "The road graph is invalid",
                 why="columns have different lengths, or a node stands twice",
                 instead='nodes={"node": ["a", "b"], "x": [0, 300], "y": [0, 0]}, edges={"from": ["a"], "to": ["b"]}',
             )
-        if missing := sorted({str(name) for column in ends for name in column if name not in known}):
+        if missing := sorted({str(name) for column in ends for name in column if not _is_name(name) or name not in known}):
             raise InvalidParameter(
                 "edges is invalid", why=f"no node is called {missing[0]!r}", instead=f'nodes={{"node": [{missing[0]!r}, …], …}}'
             )
+        self.places = np.stack([across, up], axis=1)
+        if axes[0] == "longitude":
+            self.origin, self.places = _in_metres(across, up)
         self.edges = np.array([[known[name] for name in column] for column in ends], dtype=np.int64).T.reshape(-1, 2)
         straight = np.hypot(*(self.places[self.edges[:, 0]] - self.places[self.edges[:, 1]]).T)
         given = _has(edges, "length")
@@ -475,10 +470,6 @@ def road_counts(
 
 def _in_metres(longitude: Floats, latitude: Floats) -> tuple[tuple[float, float], Floats]:
     """The middle of places in degrees, and the places in metres from it."""
-    if longitude.shape != latitude.shape or not len(longitude):
-        raise InvalidParameter(
-            "nodes is invalid", why="longitudes and latitudes are not equally many", instead="one of each for every node"
-        )
     if (np.abs(longitude) > 180).any() or (np.abs(latitude) > _POLAR).any():
         raise InvalidParameter(
             "nodes is invalid",
@@ -512,17 +503,17 @@ def _matrix(edges: Integers, lengths: Floats, nodes: int, *, one_way: bool) -> c
     return csr_array((lengths[new], edges[new].T), shape=(nodes, nodes))
 
 
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool) and -(2**63) <= name < 2**63)
+
+
 def _has(table: Any, name: str) -> bool:
-    try:
-        return name in (table if isinstance(table, Mapping) else table.columns)
-    except (AttributeError, TypeError):
-        return False
+    return name in (table if isinstance(table, Mapping) else list(getattr(table, "columns", ())))
 
 
 def _column(table: Any, what: str, name: str) -> list[Any]:
     try:
-        found = table[name]
-        return list(found.tolist() if hasattr(found, "tolist") else found)
+        return [each.item() if isinstance(each, np.generic) else each for each in table[name]]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InvalidParameter(
             f"{what} is invalid",

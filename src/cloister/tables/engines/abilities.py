@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
-from cloister.noise.shares import of_all
+from cloister.noise.shares import gaussian_share, of_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,11 @@ class Abilities:
         if self.shares is None or not isinstance(law, DiscreteLaplace | DiscreteGaussian):
             return law
         return of_all(law, *self.shares)
+
+    def check_noise(self, law: Any) -> None:
+        """Refuse noise that is too narrow to be made in shares."""
+        if self.shares is not None and isinstance(law, DiscreteGaussian):
+            gaussian_share(law, self.shares[1])
 
     @classmethod
     def of_all(cls, several: Iterable[Abilities]) -> Abilities:

@@ -131,7 +131,7 @@ class DuckDBSpelling(Spelling):
 
     def _micros(self, x: str, kind: str) -> str:
         """A time in microseconds; one of seconds or milliseconds that is too far away for them would fail, and is NULL."""
-        return f"TRY_CAST({x} AS TIMESTAMP)" if kind == "timestamp" else x
+        return f"TRY_CAST({x} AS {kind.upper()})"
 
     def _floored(self, x: str, kind: str, unit: int) -> str:
         time = self._micros(x, kind)

@@ -74,7 +74,7 @@ def _from_duckdb(source: Source, columns: Sequence[str]) -> list[tuple[Any, ...]
             quoted = '"' + column.replace('"', '""') + '"'
             kind = source.schema[column]
             if kind == "timestamptz":  # as UTC, and without the package that Python's time zones would need
-                quoted = f"make_timestamp(epoch_us({quoted}))"
+                quoted = f"make_timestamp(epoch_us(CAST({quoted} AS TIMESTAMPTZ)))"
             chosen.append(f"CAST({quoted} AS VARCHAR)" if kind == "text" else quoted)
         relation = source.attach(connection)
         rows = connection.execute(f"SELECT {', '.join(chosen)} FROM {relation} LIMIT {_MOST_ROWS + 1}").fetchall()

@@ -52,7 +52,7 @@ _DUCKDB_KINDS = {
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "timestamp"),
     "BOOLEAN": "boolean",
     "DATE": "date",
-    "TIMESTAMP WITH TIME ZONE": "timestamptz",
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"), "timestamptz"),
     '"NULL"': "null",
 }
 _RELATION = "cloister_source"
