@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cloister.session import Measurer, Question, Release
     from cloister.session.questions.question import Statistic
     from cloister.session.questions.spend import Spending
-    from cloister.tables import PrivateTable
+    from cloister.tables import PrivateTable, PublicTable
 
 Floats = npt.NDArray[np.float64]
 
@@ -129,7 +129,7 @@ class Scatter:
 
 
 def scatter_questions(
-    declared: PrivateTable, table: str, columns: Sequence[str], utility: str | None, private: str | None
+    declared: PrivateTable | PublicTable, table: str, columns: Sequence[str], utility: str | None, private: str | None
 ) -> tuple[list[Question], list[Fraction]]:
     """What the door is asked for scatters, of rows whose labels are known, and the share of the spend of each: two thirds for the
     covariances."""

@@ -35,7 +35,6 @@ from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
 if TYPE_CHECKING:
     from cloister.privacy import Guarantee
     from cloister.query import Session
-    from cloister.session import Plan
     from cloister.tables import PrivateTable
 
 
@@ -138,11 +137,12 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
 
         def charge(session: Session, table: PrivateTable, budget: Guarantee) -> Guarantee:
             from cloister.compress.from_tables import check_labels
-            from cloister.compress.scatter import bounds_of
+            from cloister.compress.scatter import bounds_of, scatter_questions
 
             bounds_of(table, order.names, [order.utility, order.secret])
             check_labels(table, order.names, [*filter(None, (order.utility, order.secret))])
-            return _plan(session, order).cost
+            questions, shares = scatter_questions(table, order.table, order.names, order.utility or None, order.secret or None)
+            return session.explain(questions, order.spend, shares=shares).cost
 
         names = (*order.names, *filter(None, (order.utility, order.secret)))
         return ready_table(self, *given, **how, columns=names, charge=charge, method=order.method)
@@ -161,14 +161,6 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
         assert scatter.cost is not None
         cost = dict.fromkeys(found.populations, scatter.cost)
         return Product(body=json.dumps(told, ensure_ascii=False).encode(), cost=cost, details=details)
-
-
-def _plan(session: Session, order: Fit) -> Plan:
-    from cloister.compress.scatter import scatter_questions
-
-    labels = (order.utility or None, order.secret or None)
-    questions, shares = scatter_questions(session.declared(order.table), order.table, order.names, *labels)
-    return session.explain(questions, order.spend, shares=shares)
 
 
 FITTING = _Fitting()
