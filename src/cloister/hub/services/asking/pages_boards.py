@@ -147,20 +147,9 @@ def _board(
         there = {part["number"] for part in parts}
         publishable = mine and may_publish(hub, db, caller, sorted(there))
         choices = [(each.id, each.title or asked(each.sql, _) or each.sql[:80]) for each in own if each.id not in there]
-    return render(
-        request,
-        "asking/board.html",
-        board=row,
-        mine=mine,
-        parts=parts,
-        choices=choices,
-        publishable=publishable,
-        shows=SHOWS,
-        price=price,
-        problem=problem,
-        confidence=f"{_CONFIDENCE:g}",
-        key=new_secret(),
-    )
+    how: dict[str, Any] = {"board": row, "mine": mine, "parts": parts, "choices": choices, "publishable": publishable}
+    how |= {"shows": SHOWS, "price": price, "problem": problem, "confidence": f"{_CONFIDENCE:g}", "key": new_secret()}
+    return render(request, "asking/board.html", **how)
 
 
 def _shown(hub: Hub, db: Db, caller: Caller, part: Part, language: Language) -> dict[str, Any]:
