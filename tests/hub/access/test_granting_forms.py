@@ -356,3 +356,17 @@ def test_a_stored_retention_at_an_end_of_the_calendar_is_shown(house: House, own
         for who, path in [*pages, (giver, "/contributions/people")]:
             who.client.cookies.set(ZONE_COOKIE, browser)
             assert who.client.get(path).status_code == 200, (path, browser)
+
+
+def test_a_form_that_is_sent_twice_grants_once(house: House, owner: Visitor, bob: Visitor):
+    """Whoever revokes the one that they see would leave a twin that still lets in."""
+    house.sample_data_set(owner=owner)
+    fields: dict[str, Any] = {"preset": "ask", "people": "bob@example.org", "until": day(house, 9)}
+    for _ in range(2):
+        assert post(owner, PAGE, **fields).status_code == 303
+    [made] = grants(owner)
+    assert ask(bob).status_code == 201
+    assert post(owner, f"{PAGE}/{made['id']}/revoke").status_code == 303
+    assert ask(bob).status_code == 404
+    post(owner, PAGE, **fields)
+    assert ask(bob).status_code == 201, "one that was revoked is granted anew"

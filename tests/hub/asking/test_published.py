@@ -172,3 +172,14 @@ def test_a_refused_form_keeps_what_was_typed(stage: Stage) -> None:
     assert address(again)
     unnamed = post(stage.ana, "/dashboards", "/dashboards", title="x" * 201)
     assert (unnamed.status_code, f'value="{"x" * 201}"' in unnamed.text) == (422, True)
+
+
+def test_a_form_that_is_sent_twice_publishes_one_view(stage: Stage) -> None:
+    given(stage)
+    number = stage.ask(COUNT, "0.1")["id"]
+    key = re.findall(r'name="key" value="([^"]+)"', stage.ana.client.get(f"/releases/{number}").text)[-1]
+    for _ in range(2):
+        assert publish(stage, number, key=key).status_code == 200
+        page = stage.ana.client.get("/published").text
+        assert len(re.findall(r'href="/shown/', page)) == 1
+    assert "already used" in publish(stage, number, key=key, title="Another").text

@@ -11,6 +11,7 @@ import pytest
 
 from cloister.hub.platform.access import grant
 from cloister.hub.records.trail import AuditLine
+from cloister.hub.services.guests.settings import guest_of
 from tests.hub.guests.test_running import A1, ORDER, Play, let, play_in, register
 from tests.hub.house import Clock, House
 
@@ -38,6 +39,7 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ({"code": "def g(rows): return [1]", "entry": "f"}, "no function of that name: it has 'g'"),
         ({"low": [5], "high": [1]}, "from a number to a larger one"),
         ({"low": [0, 0], "high": [1]}, "the same length"),
+        ({"seconds": "fast"}, "seconds is a number"),
         ({"low": [0] * 5000, "high": [1] * 5000}, "1 to 4096 numbers|at most|too many"),
         ({"packages": ["numpy"], "environment": "nowhere"}, "no environment of that name"),
         ({"packages": ["not a module"]}, "names of modules"),
@@ -49,6 +51,12 @@ def test_the_author_is_told_as_it_is_registered(play: Play, changed: dict[str, A
     answer = register(play.provider, "wrong", {**A1, **changed})
     assert answer.status_code == 422, answer.text
     assert re.search(says, json.dumps(answer.json(), ensure_ascii=False)), answer.text
+
+
+def test_a_bound_that_is_a_text_is_one_number() -> None:
+    """And not each of its digits: 1 and 0, below 9 and 9."""
+    declared = {"code": "def f(rows): return [50]", "inputs": ["age"], "low": "10", "high": "99", "blocks": 50}
+    assert guest_of("one", declared).output.bounds == ((10.0, 99.0),)
 
 
 NEAR_ROWS = {

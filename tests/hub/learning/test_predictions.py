@@ -70,7 +70,8 @@ def test_groups_and_directions_have_theirs(stage: Stage):
     groups = stage.learnt(method="KMeans", target="", parameters={"n_clusters": 2}, spend="0.2")
     assert {row[2] for row in told(stage, groups, "age,pay\n20,1\n80,99\n")[1:]} <= {"0", "1"}
     directions = stage.learnt(method="PCA", target="", parameters={"n_components": 2}, spend="0.2")
-    assert told(stage, directions, "age,pay\n20,1\n,2\n")[0][2:] == ["component_1", "component_2"]
+    for text in ("age,pay\n20,1\n,2\n", "age,pay\n,2\nold,3\n", "age,pay\n"):  # also where no row, or none of them, has any
+        assert told(stage, directions, text)[0][2:] == ["component_1", "component_2"]
 
 
 @pytest.mark.parametrize(

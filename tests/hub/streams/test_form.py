@@ -135,3 +135,14 @@ def test_truth_values_are_yes_and_no_on_the_page(play: Play) -> None:
             assert f'<th scope="row">{word}</th>' in page
             assert f">{word}</text>" in page, "and in the picture"
         assert "True" not in page
+
+
+def test_a_form_that_is_sent_twice_opens_one_stream(play: Play) -> None:
+    key = play.ada.client.get("/streams").text.split('name="key" value="')[1].split('"')[0]
+    first, again = (typed(play, [("room", "category", "hall, attic")], key=key) for _ in range(2))
+    assert first.headers["location"] == again.headers["location"]
+    body = HOUSE | {"since": play.house.hub.now().isoformat(), "until": later(play, 4)}
+    sent = {"Idempotency-Key": "one stream", **play.ada.bearer}
+    assert play.api("POST", "", body, **sent).json() == play.api("POST", "", body, **sent).json()
+    assert play.api("POST", "", body | {"title": "Another"}, **sent).status_code == 409
+    assert len(play.api("GET", "").json()["streams"]) == 2

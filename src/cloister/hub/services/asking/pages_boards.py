@@ -45,6 +45,7 @@ from cloister.hub.web.languages import Language
 from cloister.hub.web.maps import Map, map_of, said_beside
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import Number, Pages
+from cloister.hub.work.idempotency import Claim, once
 from cloister.hub.work.ordering import open_projects
 
 if TYPE_CHECKING:
@@ -146,20 +147,9 @@ def _board(
         there = {part["number"] for part in parts}
         publishable = mine and may_publish(hub, db, caller, sorted(there))
         choices = [(each.id, each.title or asked(each.sql, _) or each.sql[:80]) for each in own if each.id not in there]
-    return render(
-        request,
-        "asking/board.html",
-        board=row,
-        mine=mine,
-        parts=parts,
-        choices=choices,
-        publishable=publishable,
-        shows=SHOWS,
-        price=price,
-        problem=problem,
-        confidence=f"{_CONFIDENCE:g}",
-        key=new_secret(),
-    )
+    how: dict[str, Any] = {"board": row, "mine": mine, "parts": parts, "choices": choices, "publishable": publishable}
+    how |= {"shows": SHOWS, "price": price, "problem": problem, "confidence": f"{_CONFIDENCE:g}", "key": new_secret()}
+    return render(request, "asking/board.html", **how)
 
 
 def _shown(hub: Hub, db: Db, caller: Caller, part: Part, language: Language) -> dict[str, Any]:
@@ -200,13 +190,18 @@ def published_pages(routes: Pages) -> None:
         """A new one, of an answer or of what stands on a dashboard now."""
         _ = request_gettext(request)
         typed = {name: form.text(name, most=2000) for name in ("title", "origins", "until")}
-        try:
+        part = {name: form.text(name, most=40) for name in ("dashboard", "release", "shows")}
+        key = form.text("key", most=60)
+
+        def made(claim: Claim) -> tuple[int, bytes]:
             with hub.database.begin() as db:
-                if form.text("dashboard"):
-                    parts = list(seen_board(hub, db, caller, form.text("dashboard", most=40), own=True).layout["parts"])
-                else:
-                    parts = [{"release": form.text("release", most=40), "shows": form.text("shows", most=10)}]
-                publish(hub, db, caller, parts, **typed)
+                board = seen_board(hub, db, caller, part["dashboard"], own=True) if part["dashboard"] else None
+                publish(hub, db, caller, list(board.layout["parts"]) if board else [part], **typed)
+                claim.store(db, 201, b"")
+            return 201, b""
+
+        try:
+            once(hub, caller, key and f"form {key}", repr(("published", typed, part)).encode(), made)
         except CloisterError as error:
             problem = problem_of(error)
             if problem.status == 404:
@@ -241,7 +236,7 @@ def _published(request: Request, hub: Hub, caller: Caller, problem: Problem | No
         people = names_of(db, [row.person for row, _ in found])
     views = [(row, mine, "revoked" if row.revoked else "active" if row.until > now else "expired") for row, mine in found]
     how: dict[str, Any] = {"views": views, "people": people, "origin": hub.settings.origin, "problem": problem}
-    return render(request, "asking/published.html", **how, typed=_EMPTY | dict(form))
+    return render(request, "asking/published.html", **how, typed=_EMPTY | dict(form), key=new_secret())
 
 
 def _framed(hub: Hub, db: Db, view: PublishedView, row: StoredRelease, shows: str, language: Language) -> dict[str, Any]:

@@ -109,6 +109,7 @@ def _output(settings: Mapping[str, Any]) -> Vector:
 
 def _numbers(given: Any) -> list[float]:
     try:
-        return [float(each) for each in given]
+        return [float(each) for each in ([given] if isinstance(given, str) else given)]  # and not each digit of a text
     except (TypeError, ValueError, OverflowError):
-        raise InvalidDeclaration("settings is invalid", why="low and high are lists of numbers", instead=_EXAMPLE) from None
+        why = "low and high are lists of numbers, and seconds is a number"
+        raise InvalidDeclaration("settings is invalid", why=why, instead=_EXAMPLE) from None

@@ -39,8 +39,8 @@ def predictions(row: StoredRelease, text: str) -> str:
     class_of(row.details["method"])  # refuses where learning is not installed
     model = cloister.learn.load(row.body.decode())
     places = {name: header.index(name) for name in domains}
-    told = _told(model, domains, {name: [line[place] for line in lines] for name, place in places.items()})
-    names = _names(header, len(told[0]) if told else 1)
+    *told, width = _told(model, domains, {name: [line[place] for line in lines] for name, place in places.items()})
+    names = _names(header, len(width))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([_cell(each) for each in (*header, *names)])
@@ -49,21 +49,18 @@ def predictions(row: StoredRelease, text: str) -> str:
 
 
 def _told(model: Any, domains: dict[str, Domain], columns: dict[str, list[str]]) -> list[list[Any]]:
-    """What the model says of each row."""
+    """What the model says of each row, and of one of zeros behind them: how many columns that is, though no row is known."""
     import numpy as np
 
     from cloister.learn.frame.encoding import Encoder
 
     encoder = Encoder(columns=tuple(domains.items()))
-    if not next(iter(columns.values()), []):
-        return []
-    X = encoder.transform(columns)  # cells are read as those of rows to learn from are
+    X = encoder.transform({name: [*cells, ""] for name, cells in columns.items()})  # read as those of rows to learn from are
+    X[-1] = 0
     known = ~np.isnan(X).any(axis=1)
-    if not known.any():
-        return [[None]] * len(X)
     found = np.asarray(model.predict(X[known]) if hasattr(model, "predict") else model.transform(X[known]))
     found = found.reshape(len(found), -1)
-    told: list[list[Any]] = [[None] * found.shape[1] for _ in range(len(X))]
+    told: list[list[Any]] = [[None] * found.shape[1] for _ in X]
     for place, values in zip(np.flatnonzero(known).tolist(), found.tolist(), strict=True):
         told[place] = values
     return told

@@ -31,7 +31,7 @@ from cloister.hub.services.streams.opening import (
     streams_of,
 )
 from cloister.hub.services.streams.showing import all_steps, csv_of, event_of, steps_of
-from cloister.hub.web.routing import After, Number, Routes, attachment
+from cloister.hub.web.routing import After, IdempotencyKey, Number, Routes, attachment
 
 _LOOK = 0.5
 _ROOM = {"room": {"kind": "category", "values": ["hall", "attic"]}}
@@ -175,9 +175,9 @@ def api() -> APIRouter:
 
 def _owning(routes: Routes) -> None:
     @routes.post("/streams", "stream.open", "Open a stream", "The stream", status_code=201)
-    def open_(hub: HubDep, caller: CallerDep, wanted: StreamOpening) -> StreamLine:
-        """All steps are charged now, once; nothing of it changes afterwards."""
-        number = open_stream(hub, caller, Declared(**wanted.model_dump()))
+    def open_(hub: HubDep, caller: CallerDep, wanted: StreamOpening, key: IdempotencyKey = "") -> StreamLine:
+        """All steps are charged now; nothing of it changes afterwards. The same `Idempotency-Key` opens one stream."""
+        number = open_stream(hub, caller, Declared(**wanted.model_dump()), key)
         with hub.database.reading() as db:
             return line_of(db.get_one(HeldStream, number))
 

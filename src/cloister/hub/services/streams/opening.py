@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import Population
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
+from cloister.hub.work.idempotency import Claim, once
 from cloister.printable import is_printable
 from cloister.privacy import ZCDP, Guarantee, PureDP
 from cloister.query import Session
@@ -182,9 +184,14 @@ def _check_columns(found: object) -> None:
         )
 
 
-def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
-    """Charge for all steps and begin to take readings; the id. The charge comes first: a row without one would take readings that
-    nothing pays for."""
+def open_stream(hub: Hub, caller: Caller, declared: Declared, key: str = "") -> str:
+    """Charge for all steps and begin to take readings; the id, of one stream under one key."""
+    request = json.dumps(["stream", *_STORED.told(declared).items()]).encode()
+    return once(hub, caller, key, request, lambda claim: _open(hub, caller, declared, claim))[1].decode()
+
+
+def _open(hub: Hub, caller: Caller, declared: Declared, claim: Claim) -> tuple[int, bytes]:
+    """The charge comes first: a row without one would take readings that nothing pays for."""
     number = new_id()
     which = _object(number, declared.title, caller.id, caller.institution)
     check_amount(declared.spend, "The budget")
@@ -207,7 +214,8 @@ def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
         cost = {population: str(declared.spend)}
         told: dict[str, Any] = {"purpose": declared.purpose, "cost": cost, "name": declared.title, "steps": steps}
         write(hub, db, caller, "stream.open", kind="stream", object_id=number, **told)
-    return number
+        claim.store(db, 201, number.encode())
+    return 201, number.encode()
 
 
 def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "stream.see", open_: bool = False) -> HeldStream:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.hub import Hub, HubDep
+from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.services.streams.opening import (
     Declared,
@@ -65,7 +66,8 @@ def pages() -> APIRouter:
         typed |= {"shown": form.flag("shown"), "late": "next" if form.flag("next") else "drop"}
         typed["rows"] = [(name.strip(), kind, values) for name, kind, values in rows if name.strip() or values.strip()]
         try:
-            number = open_stream(hub, caller, _declared(typed))
+            key = form.text("key", most=60)
+            number = open_stream(hub, caller, _declared(typed), key and f"form {key}")
         except CloisterError as error:
             return _list(request, hub, caller, typed, problem_of(error))
         return go(request, f"/streams/{number}", request_gettext(request)("The stream is open. Add its devices now."))
@@ -178,7 +180,7 @@ def _list(
     filled = {"since": now.isoformat(), **empty, **typed}
     filled["rows"] = [*filled["rows"], *[("", "category", "")] * _ROWS]
     told: dict[str, Any] = {"streams": rows, "typed": filled, "opens": caller.has("owner"), "problem": problem, "kinds": _KINDS}
-    told |= {"older": older, "paged": bool(after)}
+    told |= {"older": older, "paged": bool(after), "key": new_secret()}
     return render(request, "streams/list.html", **told)
 
 
