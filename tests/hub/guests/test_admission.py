@@ -129,6 +129,8 @@ def test_a_declared_mechanism_runs_after_an_audit_and_two_approvals_and_its_resu
     assert play.spent == "ε = 0.25"
     shown = play.u3.client.get(f"/algorithm-results/{told['result']['guest']}").text
     assert "declared by Pia; admitted by Stella and Olga; audited to at least" in shown
+    chinese = play.u3.client.get(f"/algorithm-results/{told['result']['guest']}", headers={"accept-language": "zh-CN"}).text
+    assert "由 Pia 声明；由 Stella 和 Olga 准入；审计" in chinese
     kept = play.get(f"/releases/{told['result']['guest']}").json()
     values = (kept if "values" in kept else json.loads(kept["body"]))["values"]
     assert 0 <= values["years"] <= 30_000

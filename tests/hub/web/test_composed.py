@@ -48,7 +48,7 @@ VALUES = frozenset(
         """
         most_counted most_keys most_measures margin by n file most_files environment stated python
         at bins calls deadline enough epoch waiting most_sites overlap plain prepared protocol sender sites stayed step threshold
-        pages zone use two document example rules extra
+        pages zone use two document example rules extra author runs
         address alias day each entry fewest longest longest_text memory most_columns most_seconds most_steps most_tried program
         to twice word year heads width dropouts longer needs room statistic
         declared expected field keys reached statistics about after again alone alpha answer approx bare baseline before below

@@ -12,7 +12,7 @@ Everything here is decided from declarations, code and clocks; no row is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 NAME, ADMIT = "guests", "algorithm.admit"
 APPROVALS = 2
 _DENIED = N_("The run was denied")
+_DECLARED, _ADMITTED = N_("declared by {author}"), N_("admitted by {one} and {other}")
+_AUDITED = N_("audited to at least ε = {found} of {spend} in {runs} runs")
 _HUB = Caller(name="cloister", via="system")
 _LATE = N_("a run ended later than its blocks and seconds say")
 _BEYOND = N_("it asked for tables or columns that it does not declare")
@@ -153,10 +155,21 @@ def check_admitted(db: Db, algorithm: str, data_set: str, guest: Guest, table: P
             _DENIED, why="two people have to approve this code before it comes near rows", instead="ask the owner of the data set"
         )
     names = names_of(db, [each["person"] for each in approvals])
-    who = " and ".join(names.get(each["person"], each["person"]) for each in approvals[:APPROVALS])
-    told = [f"declared by {guest.author}"] if guest.way == "declared" else []
-    told += [f"admitted by {who}", *([f"audited to {audit['told']}"] if audit else [])]
+    one, other = (names.get(each["person"], each["person"]) for each in approvals[:APPROVALS])
+    told = [_DECLARED.format(author=guest.author)] if guest.way == "declared" else []
+    told.append(_ADMITTED.format(one=one, other=other))
+    if audit:
+        told.append(_AUDITED.format(found=f"{audit['found']:.3g}", spend=audit["spend"], runs=f"{audit['runs']:,}"))
     return "; ".join(told)
+
+
+def admission_told(kept: str, _: Callable[[str], str]) -> str:
+    """What is kept of who admitted it, in the reader's language.
+
+    >>> admission_told("declared by Pia; admitted by Ana and Ben", str.upper)
+    'DECLARED BY PIA; ADMITTED BY ANA AND BEN'
+    """
+    return _("; ").join(_(each) for each in kept.split("; ") if each)
 
 
 def approve(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
