@@ -95,7 +95,8 @@ class Shapes:
             values = self._values(shape, match, depth) if match else None
             if values is not None and (context != _PART or all(map(_CODE.fullmatch, values.values()))):
                 return _filled(shape.said, values)
-        return ""
+        parts = [self._word(each, depth) for each in text.split("; ")] if "; " in text else [""]
+        return "；".join(parts) if all(parts) else ""
 
     def _values(self, shape: _Shape, match: re.Match[str], depth: int) -> dict[str, str] | None:
         values = {}

@@ -12,7 +12,7 @@ Everything here is decided from declarations, code and clocks; no row is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -161,15 +161,6 @@ def check_admitted(db: Db, algorithm: str, data_set: str, guest: Guest, table: P
     if audit:
         told.append(_AUDITED.format(found=f"{audit['found']:.3g}", spend=audit["spend"], runs=f"{audit['runs']:,}"))
     return "; ".join(told)
-
-
-def admission_told(kept: str, _: Callable[[str], str]) -> str:
-    """What is kept of who admitted it, in the reader's language.
-
-    >>> admission_told("declared by Pia; admitted by Ana and Ben", str.upper)
-    'DECLARED BY PIA; ADMITTED BY ANA AND BEN'
-    """
-    return _("; ").join(_(each) for each in kept.split("; ") if each)
 
 
 def approve(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:

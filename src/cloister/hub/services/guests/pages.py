@@ -202,7 +202,7 @@ def sides_of(hub: Hub, db: Db, caller: Caller, number: str, _: Callable[[str], s
         (_("Asked by"), asker.name if asker else row.person),
         (_("Cost"), ", ".join(f"{cost} ({population})" for population, cost in row.cost.items())),
         (_("Columns"), ", ".join(row.details["inputs"])),
-        (_("Admitted"), admission.admission_told(row.details.get("provenance") or "", _) or _("needs no approval")),
+        (_("Admitted"), _(row.details.get("provenance") or N_("needs no approval"))),
         (_("Result"), row.title or row.id),
     ]
     return Sides(row=row, title=algorithm.title, author=author, owner=owner if owns else [])

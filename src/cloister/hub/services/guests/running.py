@@ -26,7 +26,7 @@ from cloister.hub.platform.access import named_algorithm
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
-from cloister.hub.services.guests.admission import admission_told, check_admitted, quarantine
+from cloister.hub.services.guests.admission import check_admitted, quarantine
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.formats import brief
 from cloister.hub.web.languages import N_
@@ -102,8 +102,8 @@ def _shown(view: View) -> dict[str, Any]:
         pairs.append((_("Blocks without a value"), said))
     elif (why := told.get("why")) and "asked" not in told:
         pairs.append((_("Returned nothing"), _(why)))
-    if details.get("provenance"):
-        pairs.append((_("Provenance"), admission_told(details["provenance"], _)))
+    if provenance := details.get("provenance"):
+        pairs.append((_("Provenance"), _(provenance)))
     pairs.append((_("Digest of the code"), details["digest"][:16]))
     return {"pairs": pairs, "columns": [_("Number"), _("Value"), _("Margin")], "lines": _lines(view)}
 
