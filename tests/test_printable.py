@@ -21,7 +21,7 @@ from cloister.hub.spreadsheets import safe
 from cloister.hub.web.render import environment
 from cloister.noise import Random
 from cloister.pgwire.protocol import text as cstring
-from cloister.printable import LONGEST_NAME, UNPRINTABLE, escape, is_printable, is_text, json_of, kept, shown
+from cloister.printable import LONGEST_NAME, UNPRINTABLE, escape, is_printable, is_text, json_of, kept, margin_text, shown
 from cloister.query.parse import parse
 from cloister.session.releases.drawing import svg
 from cloister.session.releases.release import Release
@@ -171,3 +171,9 @@ def test_a_message_repeats_the_beginning_of_what_is_long() -> None:
     assert (error.what, error.why) == ("--model " + "x" * 60 + "… is invalid", "'" + "y" * 59 + "…'.")
     assert error.instead == "name " + "z" * LONGEST_NAME
     assert len(str(InvalidParameter("x", why="declared are " + ", ".join(f"c{place}" for place in range(5_000))))) < 1_300
+
+
+def test_no_margin_is_told_narrower_than_it_is() -> None:
+    for margin in (0.0, 1e-9, 0.0123, 0.999, 1.01, 5.49, 9.96, 10.2, 31.5, 1234.5, 9_999.01, 1e9 + 0.4):
+        told = float(margin_text(margin).replace(",", ""))
+        assert margin <= told <= max(1.1 * margin, margin + 1e-12), margin

@@ -165,3 +165,12 @@ def rounded_up(value: float, places: int) -> float:
     """
     steps = value * 10.0**places
     return math.ceil(steps * (1 - 1e-12)) / 10.0**places if math.isfinite(steps) else value
+
+
+def margin_text(margin: float) -> str:
+    """A margin as a reader sees it: two digits, or all before the point, and never less than it is.
+
+    >>> margin_text(11.39), margin_text(1234.5), margin_text(0.0123), margin_text(0.0)
+    ('12', '1,235', '0.013', '0')
+    """
+    return f"{rounded_up(margin, 0):,.0f}" if margin >= 10 else f"{rounded_up(margin, places_of(margin, 2)):.2g}"

@@ -43,6 +43,7 @@ from cloister.guests.sandbox.wasm import Opened, Ran
 from cloister.noise import PermuteAndFlip, Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.noise.laplace import DiscreteLaplace
+from cloister.printable import margin_text
 from cloister.privacy import ApproxDP, Guarantee
 from cloister.session.execution.rehearsal import ASSUMED_ROWS
 from cloister.tables import Domain, PrivateTable
@@ -74,7 +75,7 @@ class Failed:
     blocks: int
 
     def __str__(self) -> str:
-        about = f"about {self.count:.0f} ± {self.margin:.0f} of {self.blocks} blocks gave no value"
+        about = f"about {self.count:z.0f} ± {margin_text(self.margin)} of {self.blocks} blocks gave no value"
         return f"{about}: the range's middle stood in for them"
 
 

@@ -21,6 +21,7 @@ from cloister.mining.baskets import Baskets, Codes, Item
 from cloister.mining.reading import read_baskets
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Exponential, PermuteAndFlip, Random, default_random
 from cloister.noise.mechanism import check_confidence
+from cloister.printable import margin_text
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_positive, zcdp_within
 from cloister.session.releases.frames import Frame, Series
 
@@ -79,7 +80,7 @@ class NoisyItemsets(Sequence[NoisyItemset]):
 
     def __str__(self) -> str:
         lines = [f"{len(self)} itemsets of {self.candidates:,} candidates, under {self.guarantee}"]
-        lines += [f"  {', '.join(map(str, each.items))}: {each.count:,} ± {self.margin():,.0f}" for each in self]
+        lines += [f"  {', '.join(map(str, each.items))}: {each.count:,} ± {margin_text(self.margin())}" for each in self]
         return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from cloister.pgwire.backend import AnswerColumn, Asking, Explained, FreeAnswer
 from cloister.pgwire.failures import IN_SQL
 from cloister.pgwire.statements import CopyFormat
 from cloister.pgwire.types import OF_KIND
-from cloister.printable import finite, json_of, places_of, rounded_up
+from cloister.printable import finite, json_of, margin_text
 from cloister.session import Release
 
 
@@ -116,10 +116,7 @@ def _margins(release: Release, how: Asking) -> list[str]:
     widths, told = release.margin(how.confidence), []
     for name in release.statistics():
         known = sorted(float(each) for each in widths.columns[name].tolist() if not _unknown(each))
-        ends = dict.fromkeys(
-            f"{rounded_up(each, 0):,.0f}" if each >= 10 else f"{rounded_up(each, places_of(each, 2)):.2g}"
-            for each in (*known[:1], *known[-1:])
-        )
+        ends = dict.fromkeys(map(margin_text, (*known[:1], *known[-1:])))
         told += [f"{name} ± {' to '.join(ends)}"] if ends else []
     return [f"with {100 * how.confidence:g} % confidence {', '.join(told)}"] if told else []
 

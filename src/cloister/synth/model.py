@@ -18,6 +18,7 @@ import numpy as np
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random, default_random
+from cloister.printable import margin_text
 from cloister.privacy import ZCDP, Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
 from cloister.session import Frame, Question
@@ -290,7 +291,7 @@ class SyntheticModel:
     def __repr__(self) -> str:
         lines = [
             f"synthetic model of {self.table!r}, method {self.method!r}" + (f" ({self.why})" if self.why else ""),
-            f"  rows: {self.rows:,.0f} ± {self.rows_margin:,.0f} (95 %)",
+            f"  rows: {self.rows:z,.0f} ± {margin_text(self.rows_margin)} (95 %)",
             *(f"  {each.words()}" for each in self.columns),
         ]
         aside = dict.fromkeys(self.unmapped, " (not of the rows that were counted)")

@@ -25,6 +25,7 @@ import numpy as np
 
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.noise import Random
+from cloister.printable import margin_text
 from cloister.privacy import Guarantee, parallel
 from cloister.synth.drawing import systematic
 from cloister.synth.measuring import Marginals, Noisy, combined
@@ -81,7 +82,7 @@ class PooledModel(SyntheticModel):
 
     def __repr__(self) -> str:
         lines = [
-            f"  of {name!r}: {part.rows:,.0f} ± {part.rows_margin:,.0f} rows, method {part.method!r}, {part.cost}"
+            f"  of {name!r}: {part.rows:z,.0f} ± {margin_text(part.rows_margin)} rows, method {part.method!r}, {part.cost}"
             for name, part in self.parts.items()
         ]
         return "\n".join([super().__repr__(), *lines])

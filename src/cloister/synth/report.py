@@ -31,7 +31,7 @@ import numpy as np
 from cloister.anonymize.document import Document, Part, drawn, facts, listed, said, section, table
 from cloister.anonymize.paper import bars
 from cloister.noise import Random
-from cloister.printable import escape
+from cloister.printable import escape, margin_text
 from cloister.privacy import Guarantee, Inference
 from cloister.privacy.plain import guarantee_to_plain
 from cloister.session.workloads.marginals import Marginal, cells
@@ -223,7 +223,7 @@ class Report(Document):
             ("columns", ", ".join(self.columns)),
             ("method", self.method),
             ("why", self.why),
-            ("rows", f"{self.rows:,.0f}, margin of error {self.rows_margin:,.0f} at 95 % confidence"),
+            ("rows", f"{self.rows:z,.0f}, margin of error {margin_text(self.rows_margin)} at 95 % confidence"),
             ("cost", f"{self.cost}, of population {self.population}; rows and answers from the model cost nothing more"),
         )
         words = "Mean total variation: the share of rows that would have to move. The range is from trials on other tables."

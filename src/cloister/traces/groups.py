@@ -34,6 +34,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
 from cloister.noise._checks import whole
+from cloister.printable import margin_text
 from cloister.privacy import Guarantee
 from cloister.privacy.rational import Exact
 from cloister.session import Measurer, Spending
@@ -156,7 +157,7 @@ class Stays:
 
     def __repr__(self) -> str:
         return (
-            f"stays in {self.method.cells} × {self.method.cells} cells, each ± {self.margin():,.0f}\n"
+            f"stays in {self.method.cells} × {self.method.cells} cells, each ± {margin_text(self.margin())}\n"
             f"  cost: {self.cost}, for a group of up to {self.method.together} people who move together"
             + ("\n  MARKED: the noise came from a test's generator and protects nobody" if self.marked else "")
         )

@@ -37,6 +37,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, default_random
+from cloister.printable import margin_text
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, zcdp_within
 from cloister.privacy.rational import Exact, text_of
 from cloister.session import Frame, Measurer, Series, Spending
@@ -428,8 +429,8 @@ class Journeys(ReleasedTrips):
 
     def __repr__(self) -> str:
         return (
-            f"journeys on {self.method.cells} × {self.method.cells} cells: about {self.journeys:,.0f} of them, "
-            f"trips between {self.method.zones**2} zones ± {self.margin():,.0f}\n"
+            f"journeys on {self.method.cells} × {self.method.cells} cells: about {self.journeys:z,.0f} of them, "
+            f"trips between {self.method.zones**2} zones ± {margin_text(self.margin())}\n"
             f"  cost: {self.cost}; journeys drawn from it cost nothing more"
             + ("\n  MARKED: the noise came from a test's generator and protects nobody" if self.marked else "")
         )

@@ -34,6 +34,7 @@ from cloister.noise import DiscreteLaplace
 from cloister.noise._checks import level as confidence_level
 from cloister.noise._checks import whole
 from cloister.noise.matrix import sum_of_laplace
+from cloister.printable import margin_text
 from cloister.privacy import Guarantee
 from cloister.privacy.rational import Exact
 from cloister.session import Measurer, Spending
@@ -217,8 +218,8 @@ class Quadtree:
 
     def __repr__(self) -> str:
         return (
-            f"a quadtree of {self.method.depth} levels, its finest cells ± {self.margin():,.0f}, "
-            f"the whole ± {self._margins[0]:,.0f}\n"
+            f"a quadtree of {self.method.depth} levels, its finest cells ± {margin_text(self.margin())}, "
+            f"the whole ± {margin_text(self._margins[0])}\n"
             f"  cost: {self.cost}, for a group of up to {self.method.together} people who move together"
             + ("\n  MARKED: the noise came from a test's generator and protects nobody" if self.marked else "")
         )

@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random, default_random
+from cloister.printable import margin_text
 from cloister.session import Frame, Measurer, Series, Spending
 from cloister.tables import Place, PrivateTable
 from cloister.tables.declaring.places import METRES
@@ -390,8 +391,8 @@ class RoadJourneys(ReleasedTrips):
 
     def __repr__(self) -> str:
         return (
-            f"journeys on {self.method.roads!r}: about {self.journeys:,.0f} of them, "
-            f"trips between {self.method.zones**2} zones ± {self.margin():,.0f}\n"
+            f"journeys on {self.method.roads!r}: about {self.journeys:z,.0f} of them, "
+            f"trips between {self.method.zones**2} zones ± {margin_text(self.margin())}\n"
             f"  cost: {self.cost}; journeys drawn from it cost nothing more"
             + ("\n  MARKED: the noise came from a test's generator and protects nobody" if self.marked else "")
         )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import DiscreteLaplace, Gaussian
 from cloister.noise.allowance import Share
+from cloister.printable import margin_text
 from cloister.privacy import Guarantee, exact
 
 
@@ -81,7 +82,7 @@ class Score:
         """The number and its margin, for a reader; unknown is what the noise leaves no number of."""
         value, margin = self.value, self.margin()
         shown = f"{value:.4g}" if math.isfinite(value) else "unknown"
-        return f"{shown} ± {f'{margin:.2g}' if math.isfinite(margin) else 'unknown'} (95 %)"
+        return f"{shown} ± {margin_text(margin) if math.isfinite(margin) else 'unknown'} (95 %)"
 
     def __str__(self) -> str:
         return f"{self.name} {self.told}, {self.guarantee if self.guarantee is not None else 'NOT PRIVATE'}"

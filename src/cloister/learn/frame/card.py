@@ -231,9 +231,7 @@ def _of_scores(scores: Sequence[Score]) -> list[CardLine]:
         promise = "not private" if score.guarantee is None else f"bought with {score.guarantee}"
         lines.append(CardLine(what=shown.name, text=f"{shown.told}, {promise}"))
         if isinstance(score, Confusion):
-            lines.append(
-                CardLine(what="a guess of the commonest class", text=f"{score.silence.value:.4g} ± {score.silence.margin():.2g}")
-            )
+            lines.append(CardLine(what="a guess of the commonest class", text=score.silence.told))
     return lines
 
 

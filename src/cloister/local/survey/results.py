@@ -17,7 +17,7 @@ from cloister.local.survey.question import Question
 from cloister.local.survey.tally import Tally
 from cloister.noise.mechanism import check_confidence
 from cloister.notebook import offline
-from cloister.printable import finite, json_of, shown
+from cloister.printable import finite, json_of, margin_text, shown
 from cloister.privacy.rational import Exact
 
 _MOST_BARS, _MOST_LINES = 30, 20
@@ -198,7 +198,7 @@ class Results:
             lines.append(f"\n{shown(result.question.text, lines=True)}")
             mean = result.combined.mean()
             if mean is not None and mean.told(confidence):
-                lines.append(f"  mean {mean.value:.4g} ± {mean.margin(confidence):.2g}")
+                lines.append(f"  mean {mean.value:.4g} ± {margin_text(mean.margin(confidence))}")
             elif mean is not None:
                 lines.append(f"  mean: anything from {mean.ends[0]:.4g} to {mean.ends[1]:.4g}; the noise hides how many answered")
             rows, part = _shown(result.combined.rows(confidence), _MOST_LINES)

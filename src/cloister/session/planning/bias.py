@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cloister.errors import UnsupportedQuery
+from cloister.printable import margin_text
 from cloister.privacy import Guarantee
 from cloister.session.questions.declared import Declared
 from cloister.session.questions.question import Count, Mean, OverCap, Question, Sum
@@ -99,4 +100,4 @@ def _amount(release: Release) -> Amount:
 
 
 def _words(amount: Amount) -> str:
-    return f"{amount.value:,} ± {amount.margin:,.0f}"
+    return f"{amount.value:,} ± {margin_text(amount.margin)}"

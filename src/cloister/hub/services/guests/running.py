@@ -37,6 +37,7 @@ from cloister.hub.work.ordering import asked
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.hub.work.recheck import charged
 from cloister.lazily import check_installed
+from cloister.printable import margin_text
 from cloister.privacy import Guarantee, exact_positive, zero_of
 from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored
@@ -97,7 +98,7 @@ def _shown(view: View) -> dict[str, Any]:
         pairs.append((_("Blocks of people"), details["blocks"]))
     told = json.loads(view.row.body)
     if failed := told.get("failed"):  # earlier results do not say
-        about = {"n": f"{failed['count']:.0f}", "margin": f"{failed['margin']:.0f}", "blocks": failed["blocks"]}
+        about = {"n": f"{failed['count']:z.0f}", "margin": margin_text(failed["margin"]), "blocks": failed["blocks"]}
         said = _("about %(n)s ± %(margin)s of %(blocks)s: the middle of the range stood in for them", **about)
         pairs.append((_("Blocks without a value"), said))
     elif (why := told.get("why")) and "asked" not in told:
