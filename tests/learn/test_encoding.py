@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
+from cloister.learn import GaussianNB, fit_and_score_table
 from cloister.learn.frame.encoding import Encoder
 from cloister.privacy import PureDP
 from cloister.session import Door
@@ -87,3 +88,18 @@ def test_wrong_features_are_refused() -> None:
         Encoder.of(COLUMNS, ["age"]).transform({"sex": ["F"]})
     with pytest.raises(InvalidParameter, match="different lengths"):
         Encoder.of(COLUMNS, ["age", "sex"]).transform({"age": [1, 2], "sex": ["F"]})
+
+
+@pytest.mark.parametrize("features", ["age", None, 5, [["age"]], {"age", "odd"}, [5]], ids=lambda each: type(each).__name__)
+def test_what_names_no_columns_is_refused_in_words_before_the_charge(features: Any) -> None:
+    table = PrivateTable({"age": [30], "odd": [1], "sex": ["F"]}, {each: COLUMNS[each] for each in ("age", "odd", "sex")})
+    with Door({"people": table}, budget=PureDP(1)) as door:
+        for learn in (
+            lambda: GaussianNB().fit_table(door, "people", features=features, target="sex"),
+            lambda: fit_and_score_table(door, GaussianNB(), "people", features=features, target="sex"),
+        ):
+            with pytest.raises(InvalidParameter, match=r"features=.* is invalid"):
+                learn()
+        assert door.spent == PureDP(0)
+        model = GaussianNB().fit_table(door, "people", features=np.array(["age", "odd"]), target="sex")
+        assert model.feature_names_in_.tolist() == ["age", "odd"]

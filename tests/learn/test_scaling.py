@@ -22,6 +22,13 @@ X = np.column_stack([np.linspace(0, 10, 2001) ** 2, np.linspace(-1, 1, 2001)])
 BOUNDS = ([0, -2], [200, 2])
 
 
+def test_a_feature_of_one_value_is_a_number_and_no_gap() -> None:
+    """A model after it would leave out each row."""
+    scaler = BoundedScaler(bounds=([0, 5], [1, 5]), target_range=(-1, 1)).fit([[0.5, 5.0]])
+    assert scaler.transform([[0.5, 5.0]]).tolist() == [[0.0, -1.0]]
+    assert scaler.inverse_transform([[0.0, -1.0]]).tolist() == [[0.5, 5.0]]
+
+
 def test_the_bounded_scaler_reads_no_value() -> None:
     rows = [BoundedScaler(bounds=BOUNDS).fit(part) for part in (X, X[:1] * np.nan, X[:0], X * 1e200)]
     assert len({model.to_json() for model in rows}) == 1

@@ -17,6 +17,7 @@ import cloister as cl
 from cloister.attacks import audit
 from cloister.errors import BudgetExceeded, CloisterError, InvalidParameter, MissingBound, UnknownColumn
 from cloister.mining import TopItemsets, top_itemsets
+from cloister.mining.long_tables import numbered
 from cloister.mining.top import Picker, by_width, counted, sets_of
 from cloister.mining.top_tables import Picking
 from cloister.noise import PermuteAndFlip, Random
@@ -228,6 +229,11 @@ def test_a_unit_moves_no_count_by_more_than_is_claimed() -> None:
         moved = counts[0] - counts[1]
         assert (moved >= 0).all()
         assert moved.max() <= method.picker(PureDP(1), many).sensitivity
+
+
+def test_baskets_whose_names_differ_in_their_last_zero_byte_are_two() -> None:
+    """Else a person with one row would be in a basket of two, and move more counts than are paid for."""
+    assert numbered(cl.Text(), ["n", "n\0", "n"])[1].tolist() == [0, 1, 0]
 
 
 def test_what_is_not_declared_is_refused() -> None:

@@ -186,7 +186,7 @@ OTHERS: list[tuple[str | None, str, str]] = [
     ("bigquery", "SELECT * EXCEPT (inhabitants) FROM towns", "SELECT town, province FROM towns"),
     (
         "bigquery",
-        "SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1000000, kappa = 9) ward,"
+        "SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1000000000, kappa = 9) ward,"
         " ANON_COUNT(*), ANON_SUM(fee CLAMPED BETWEEN 10 AND 40) FROM visits GROUP BY ward",
         "SELECT ward, SUM(n), SUM(LEAST(GREATEST(s, 10), 40))"
         " FROM (SELECT patient, ward, COUNT(*) AS n, SUM(fee) AS s FROM visits GROUP BY ALL) GROUP BY ward",
@@ -477,11 +477,19 @@ def test_a_moment_is_compared_with_a_timestamp_and_refusals_name_its_hour() -> N
         "came >= TIMESTAMP '2026-01-05T09:30'": 3,
         "came < CAST('2026-01-06' AS TIMESTAMP)": 2,
         "came BETWEEN TIMESTAMP '2026-01-05 09:30:01' AND TIMESTAMP '2026-01-05 23:59:59.0'": 1,
+        "came > TIMESTAMP '2026-01-05 17:30:00+08:00'": 2,
+        "came > CAST('2026-01-05T09:30:00Z' AS TIMESTAMPTZ)": 2,
+        "came >= TIMESTAMPTZ '2026-01-06 08:00+08'": 1,
+        "CAST(came AS DATE) = TIMESTAMP '2026-01-05 19:00:00-05:00'": 1,
     }.items():
         found = session.sql(f"SELECT COUNT(*) AS n FROM visits WHERE {condition}", spend=10**4)
         assert found.to_pydict()["n"] == [wanted], condition
+    for dialect in ("duckdb", "bigquery", "spark", "snowflake"):
+        text = "SELECT COUNT(*) AS n FROM visits WHERE came > TIMESTAMP '2026-01-05 09:30:00'"
+        assert session.sql(text, spend=10**4, dialect=dialect).to_pydict()["n"] == [2], dialect
     for text, line in {
         "SELECT COUNT(*) FROM visits WHERE came < TIMESTAMP '2026-02-30 01:00:00'": "DATE '2026-01-31'",
+        "SELECT COUNT(*) FROM visits WHERE came < TIMESTAMP '0001-01-01 01:00:00+08:00'": "DATE '2026-01-31'",
         "SELECT DATE_TRUNC('hour', came) AS h, COUNT(*) AS n FROM visits GROUP BY 1": "HOUR(came)",
         "SELECT AVG(DATE_DIFF('minute', TIMESTAMP '2026-01-01', came)) AS n FROM visits": "MINUTE(came)",
         "SELECT MIN(came) AS first FROM visits": "CAST(came AS DATE), or hour(came)",

@@ -517,9 +517,14 @@ def test_sites_have_names_of_their_own_and_are_three_at_least() -> None:
 
 def test_a_share_that_is_too_narrow_is_refused_before_the_charge() -> None:
     with session_of(joint_of(sites_of(count=9)), cl.ZCDP(10)) as session:
-        for ask in (session.explain, session.sql):
+        for ask, asked, spend in (
+            (session.explain, COUNT, "0.5"),
+            (session.sql, COUNT, "0.5"),
+            (session.explain_workload, GROUPS, 5),
+            (session.workload, GROUPS, 5),
+        ):
             with pytest.raises(cl.InvalidParameter, match="at least 2 steps"):
-                ask(COUNT, spend="0.5")
+                ask(asked, spend=spend)
         assert str(session.spent) == "ρ = 0"
 
 

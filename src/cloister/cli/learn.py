@@ -186,12 +186,11 @@ def _curve(
     """Of the prepared rows, read by their owner."""
     from cloister.learn.assessment.curve import price_of_privacy
     from cloister.learn.frame.encoding import Encoder
-    from cloister.learn.frame.from_tables import check_target, declare, rows_of
+    from cloister.learn.frame.from_tables import checked_features, declare, rows_of
     from cloister.privacy import PureDP
     from cloister.session import Door
 
-    check_target(model, features, given["target"])
-    encoder = Encoder.of(table.columns, features)
+    encoder = Encoder.of(table.columns, checked_features(model, features, given["target"]))
     declare(model, encoder, table, given["target"])
     with Door({name: table}, budget=PureDP(1)) as door:
         codes = door.prepared(name).rows([*features, *([given["target"]] if given["target"] else [])])

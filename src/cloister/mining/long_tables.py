@@ -40,4 +40,4 @@ def known(domain: Domain, codes: Any) -> Any:
 
 def numbered(domain: Domain, codes: Any) -> tuple[Any, Any]:
     """What occurs, in an order that says nothing of the rows', and each row's place among it."""
-    return np.unique(np.asarray(codes).astype(str) if isinstance(domain, Text) else codes, return_inverse=True)
+    return np.unique(np.asarray(codes, dtype=object) if isinstance(domain, Text) else codes, return_inverse=True)

@@ -16,28 +16,15 @@ from cloister.query.refusals import clipped, refused, shown, unsupported, whole
 if TYPE_CHECKING:
     from cloister.query.numbers import Rules
 
-TEXTS = frozenset(
-    {
-        exp.DataType.Type.TEXT,
-        exp.DataType.Type.VARCHAR,
-        exp.DataType.Type.CHAR,
-        exp.DataType.Type.NVARCHAR,
-        exp.DataType.Type.NCHAR,
-    }
-)
-WHOLE = frozenset(
-    {
-        exp.DataType.Type.INT,
-        exp.DataType.Type.BIGINT,
-        exp.DataType.Type.SMALLINT,
-        exp.DataType.Type.TINYINT,
-        exp.DataType.Type.MEDIUMINT,
-        exp.DataType.Type.INT128,
-        exp.DataType.Type.UINT,
-    }
-)
-NUMBERS = WHOLE | {exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Type.DECIMAL}
-_DATES = frozenset({exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP, exp.DataType.Type.DATETIME, exp.DataType.Type.DATETIME2})
+
+def _types(*names: str) -> frozenset[exp.DataType.Type]:
+    return frozenset(exp.DataType.Type[name] for name in names)
+
+
+TEXTS = _types("TEXT", "VARCHAR", "CHAR", "NVARCHAR", "NCHAR")
+WHOLE = _types("INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "INT128", "UINT")
+NUMBERS = WHOLE | _types("DOUBLE", "FLOAT", "DECIMAL")
+_MOMENTS = _types("DATETIME", "DATETIME2", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ")
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DAYS = {"day": 1, "week": 7}
 _LINE = "a number, a text in single quotes, TRUE or DATE '2026-01-31'"
@@ -190,8 +177,8 @@ def is_double(tree: exp.Expression, rules: Rules) -> bool:
 
 def _cast(tree: exp.Cast) -> Any:
     kind = tree.to.this
-    if kind in _DATES:
-        return (_moment(tree.this) if kind is not exp.DataType.Type.DATE else None) or _day(tree, tree.this)
+    if kind in _MOMENTS or kind is exp.DataType.Type.DATE:
+        return (_moment(tree.this) if kind in _MOMENTS else None) or _day(tree, tree.this)
     value = constant(tree.this)
     number = isinstance(value, int | Fraction) and not isinstance(value, bool)
     if kind in NUMBERS and number:
@@ -204,14 +191,16 @@ def _cast(tree: exp.Cast) -> Any:
     raise unsupported(f"{shown(tree)} in place of a constant", _LINE)
 
 
-def _moment(written: exp.Expression) -> str | None:
-    """`TIMESTAMP '2026-01-31 12:00:00'`: the text that a moment is compared with. None: no time of a day, or midnight."""
+def _moment(written: exp.Expression) -> str | datetime.date | None:
+    """`TIMESTAMP '2026-01-31 12:00:00+08:00'`: what a moment is compared with: a text in UTC, or a day. None: no time."""
     text = written.this if isinstance(written, exp.Literal) and written.is_string else ""
+    zone = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
     try:
-        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.0+)?)?", text):
-            found = datetime.datetime.fromisoformat(text.partition(".")[0])
-            return None if found.time() == datetime.time() else found.isoformat(" ")
-    except ValueError:
+        if re.fullmatch(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.0+)?)?{zone}", text):
+            found = datetime.datetime.fromisoformat(re.sub(r"\.0+", "", text))
+            found = found.replace(tzinfo=None) - (found.utcoffset() or datetime.timedelta())
+            return found.isoformat(" ") if found.time() != datetime.time() else found.date()
+    except (ValueError, OverflowError):
         pass
     return None
 

@@ -320,9 +320,7 @@ class Door:
         finer = self._finer(shapes[0], spends) if isinstance(question, Question) else None
         if finer is None:
             plan, history = planned(self._analyst, shapes, spends, _checked_shares(shares, shapes))
-            for part in plan.parts:
-                for law in () if part.repeated else part.noises.values():
-                    part.shape.declaration.abilities.check_noise(law)
+            plan.check_noise()
             plan = replace(plan, owed=self._analyst.still_owed(history, spends, plan.digest))
         else:
             plan = foreseen(finer[0], repeated(self._analyst, [finer[0].finer], finer[1]))
@@ -462,6 +460,7 @@ class Door:
 
         shapes, workload, together = self._workload(questions)
         plan, _ = planned(self._analyst, together, self._analyst.spends(together, spend), workload.weights)
+        plan.check_noise()
         wanted = expected_workload(workload, shapes, plan, shown=[self.seen.shown(shape) for shape in shapes])
         parts = tuple(map(self.seen.worded, plan.parts))
         return replace(plan, parts=parts, together=wanted, alone=len(workload.alone))

@@ -335,3 +335,10 @@ def test_what_is_not_bytes_is_refused_in_its_own_words() -> None:
             prio3.check(key, 0, *rest)  # type: ignore[arg-type]
     with pytest.raises(RoundRefused, match="not bytes"):
         prio3.decided([7, None])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": 0}, {"epsilon": "x"}, {"epsilon": None}, {"place": "0"}, {"place": 0.0}], ids=str)
+def test_what_a_server_could_open_no_sum_with_is_refused_before_a_report_is_taken(wrong: dict[str, Any]) -> None:
+    how = {"place": 0, "epsilon": 1, **wrong}
+    with pytest.raises(InvalidParameter, match=f"{next(iter(wrong))}=.* is invalid"):
+        PrioServer(Prio3(Count()), how["place"], bytes(32), epsilon=how["epsilon"])

@@ -16,7 +16,7 @@ from cloister.learn.assessment.judging import Judge, Measure, judge_of, measure_
 from cloister.learn.assessment.scores import Score
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.encoding import Encoder
-from cloister.learn.frame.from_tables import Learning, check_target, declare, read, rehearse, released, rows_of
+from cloister.learn.frame.from_tables import Learning, checked_features, declare, read, rehearse, released, rows_of
 from cloister.learn.frame.portable import to_json
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
@@ -96,8 +96,7 @@ def fit_and_score_table(
         raise InvalidParameter(
             f"{table!r} is invalid", why="a private model learns from a private table", instead="fit_and_score(model, X, y)"
         )
-    check_target(model, features, target)
-    encoder = Encoder.of(declaration.columns, list(features))
+    encoder = Encoder.of(declaration.columns, checked_features(model, features, target))
     fitted: PrivateModel = clone(model)
     declare(fitted, encoder, declaration, target)
     method = Trial(model=fitted, measure=chosen, encoder=encoder, target=target, test=exact_probability(test, "test"))

@@ -7,7 +7,7 @@ through `Door.run`, which charges first and lets out nothing but the learned val
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -49,17 +49,17 @@ def fit_table(
         raise InvalidParameter(
             "privacy=None is invalid", why="what leaves a session has a promise", instead="fit(X, y), with rows of your own"
         )
-    check_target(model, features, target)
+    features = checked_features(model, features, target)
     wanted = model.promise() if spend is None else spend
     assert wanted is not None
     remote = getattr(session, "fit_model", None)
     if remote is not None:  # a hub learns there, as a job
-        remote(model, table, features=list(features), target=target, spend=wanted, purpose=purpose)
+        remote(model, table, features=features, target=target, spend=wanted, purpose=purpose)
         return
     declaration = session.declared(table)
     if not isinstance(declaration, PrivateTable):
         raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="fit(X, y)")
-    encoder = Encoder.of(declaration.columns, list(features))
+    encoder = Encoder.of(declaration.columns, features)
     declare(model, encoder, declaration, target)
     box_of(encoder.bounds, features=len(encoder.names))
     model.check_parameters()
@@ -98,8 +98,7 @@ def fit_released(
     >>> model.predict([[1], [9]]).tolist(), str(model.guarantee_)
     (['F', 'M'], 'ε = 0.5')
     """
-    check_target(model, features, target)
-    encoder = Encoder.of(declaration.columns, list(features))
+    encoder = Encoder.of(declaration.columns, checked_features(model, features, target))
     declare(model, encoder, declaration, target)
     model.set_params(privacy=None)
     model.check_parameters()
@@ -108,8 +107,12 @@ def fit_released(
     model.set_feature_names(encoder.names)
 
 
-def check_target(model: PrivateModel, features: Sequence[str], target: str | None) -> None:
-    """A target where the model learns one, and not among the features."""
+def checked_features(model: PrivateModel, features: Any, target: str | None) -> list[str]:
+    """The names of columns, with a target where the model learns one, and not among them."""
+    ordered = isinstance(features, Iterable) and not isinstance(features, str | Set)
+    features = list(features) if ordered else features
+    if not ordered or not all(isinstance(name, str) for name in features):
+        raise InvalidParameter(f"features={features!r} is invalid", why="they are a list of columns", instead='features=["age"]')
     if (target is None) != (model.target_kind == "none"):
         raise InvalidParameter(
             f"target={target!r} is invalid",
@@ -118,10 +121,11 @@ def check_target(model: PrivateModel, features: Sequence[str], target: str | Non
         )
     if target is not None and target in features:
         raise InvalidParameter(
-            f"features={list(features)!r} is invalid",
+            f"features={features!r} is invalid",
             why=f"the target {target!r} is among them",
             instead=f"features={[name for name in features if name != target]!r}",
         )
+    return [str(name) for name in features]  # numpy's texts have no stored form
 
 
 def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, target: str | None) -> None:

@@ -108,7 +108,7 @@ class BoundedScaler(_Transformer):
 
     def transform(self, X: Any) -> Floats:
         """Clipped and scaled."""
-        unit = (self._given(X) - self.low_) / (self.high_ - self.low_)
+        unit = Box(low=self.low_, high=self.high_).unit(self._given(X))
         return np.asarray(self.from_ + unit * (self.to_ - self.from_))
 
     def inverse_transform(self, X: Any) -> Floats:

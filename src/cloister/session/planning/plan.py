@@ -152,6 +152,12 @@ class Plan:
         """Whether it was all bought before."""
         return all(part.repeated for part in self.parts)
 
+    def check_noise(self) -> None:
+        """Refuse noise that an engine can't make."""
+        for part in self.parts:
+            for law in () if part.repeated else part.noises.values():
+                part.shape.declaration.abilities.check_noise(law)
+
     def margin(self, confidence: float = 0.95, *, group_size: float | None = None) -> Frame:
         """The half-width to expect of each statistic in one group, before anything is spent; of several groupings the widest.
 

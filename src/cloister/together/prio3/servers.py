@@ -79,12 +79,12 @@ class PrioServer:
     """
 
     def __init__(self, prio3: Prio3, place: int, key: bytes, *, epsilon: Exact, random: Random | None = None) -> None:
-        if not 0 <= place < prio3.servers:
+        if type(place) is not int or not 0 <= place < prio3.servers:
             raise InvalidParameter(f"place={place!r} is invalid", why=f"there are {prio3.servers} servers", instead="place=0")
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise InvalidParameter("key= is invalid", why=f"it is {KEY_BYTES} bytes", instead=f"key=Random().bytes({KEY_BYTES})")
         self.prio3, self.place, self._key, self._random = prio3, place, key, random
-        self._epsilon = epsilon
+        self._epsilon = _law(prio3, epsilon).guarantee.epsilon  # refused here, before a report is taken
         self._waiting: dict[bytes, Checked] = {}
         self._seen: set[bytes] = set()
         """Nonces, and digests of shares."""

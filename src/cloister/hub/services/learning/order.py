@@ -151,10 +151,9 @@ def declared(order: Training, table: PrivateTable) -> tuple[PrivateModel, Encode
     """The estimator with the bounds and classes that a table declares, and how its rows become numbers. No row is read."""
     model, target = model_of(order), order.target or None  # first: it refuses where learning is not installed
     from cloister.learn.frame.encoding import Encoder
-    from cloister.learn.frame.from_tables import check_target, declare
+    from cloister.learn.frame.from_tables import checked_features, declare
 
-    check_target(model, list(order.features), target)
-    encoder = Encoder.of(table.columns, list(order.features))
+    encoder = Encoder.of(table.columns, checked_features(model, order.features, target))
     declare(model, encoder, table, target)
     return model, encoder
 
