@@ -122,7 +122,7 @@ def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
     import difflib
 
     given = list(known)
-    found = difflib.get_close_matches(name.lower(), [each.lower() for each in given], n=1)
+    found = difflib.get_close_matches(str(name).lower(), [each.lower() for each in given], n=1)
     return next((each for each in given if found and each.lower() == found[0]), next(iter(given), otherwise))
 
 

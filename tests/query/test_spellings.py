@@ -480,6 +480,8 @@ def test_a_moment_is_compared_with_a_timestamp_and_refusals_name_its_hour() -> N
         "came > TIMESTAMP '2026-01-05 17:30:00+08:00'": 2,
         "came > CAST('2026-01-05T09:30:00Z' AS TIMESTAMPTZ)": 2,
         "came >= TIMESTAMPTZ '2026-01-06 08:00+08'": 1,
+        "came >= TIMESTAMP WITH TIME ZONE '2026-01-06 08:00+08'": 1,
+        "came >= CAST('2026-01-06 08:00+08' AS TIMESTAMP WITH TIME ZONE)": 1,
         "CAST(came AS DATE) = TIMESTAMP '2026-01-05 19:00:00-05:00'": 1,
     }.items():
         found = session.sql(f"SELECT COUNT(*) AS n FROM visits WHERE {condition}", spend=10**4)

@@ -427,3 +427,9 @@ def test_units_over_their_cap_are_asked_of_a_table_alone_and_refused_before_they
             with pytest.raises(cl.UnsupportedQuery, match="about a table itself"):
                 ask(Question(table=some, statistics=(OverCap(),)), "0.5")
         assert door.spent == cl.PureDP(0)
+
+
+@pytest.mark.parametrize("name", [None, 5, ["people"], b"people"], ids=repr)
+def test_a_name_that_is_not_a_text_is_not_a_table_either(people: cl.PrivateTable, name: Any) -> None:
+    with Door({"people": people}, budget=cl.PureDP(1)) as door, pytest.raises(cl.UnknownTable, match="tables are people"):
+        door.declared(name)

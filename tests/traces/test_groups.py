@@ -156,7 +156,7 @@ def test_no_rows_and_people_who_never_stay_are_counted_like_any_others() -> None
 
 
 @pytest.mark.parametrize(
-    "ties", [[("a",)], 7, [7], [([], "b")], [("a", "b", "c")], [(float("nan"), "a")], [(None, "a")], [(True, "a")]]
+    "ties", [[("a",)], 7, [7], [([], "b")], [("a", "b", "c")], [(float("nan"), "a")], [(None, "a")], [(True, "a")], ["ab", "cd"]]
 )
 def test_ties_that_are_none_are_refused(ties: Any) -> None:
     with pytest.raises(InvalidParameter, match="pairs of names"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -195,24 +196,20 @@ def _moment(written: exp.Expression) -> str | datetime.date | None:
     """`TIMESTAMP '2026-01-31 12:00:00+08:00'`: what a moment is compared with: a text in UTC, or a day. None: no time."""
     text = written.this if isinstance(written, exp.Literal) and written.is_string else ""
     zone = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
-    try:
+    with suppress(ValueError, OverflowError):
         if re.fullmatch(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.0+)?)?{zone}", text):
             found = datetime.datetime.fromisoformat(re.sub(r"\.0+", "", text))
             found = found.replace(tzinfo=None) - (found.utcoffset() or datetime.timedelta())
             return found.isoformat(" ") if found.time() != datetime.time() else found.date()
-    except (ValueError, OverflowError):
-        pass
     return None
 
 
 def _day(tree: exp.Expression, written: exp.Expression) -> datetime.date:
     """`DATE '2026-01-31'`: a date and no text, so that comparing it with a column of text is refused. A time must be midnight."""
     text = written.this if isinstance(written, exp.Literal) and written.is_string else ""
-    try:
+    with suppress(ValueError):
         if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T]00:00(:00(\.0+)?)?)?", text):
             return datetime.date.fromisoformat(text[:10])
-    except ValueError:
-        pass
     raise refused(f"{shown(tree)} is invalid", "it is not a day of the calendar", "DATE '2026-01-31'")
 
 

@@ -133,10 +133,10 @@ def _check_nesting(kinds: Sequence[TokenType]) -> None:
 
 
 def _check_with(tokens: Sequence[Token], kinds: Sequence[TokenType], at: int) -> None:
-    """WITH name AS (SELECT …), name AS (SELECT …) SELECT; or WITH ROLLUP, CUBE, TOTALS or TIES behind another word."""
+    """WITH name AS (SELECT …), name AS (SELECT …) SELECT; or WITH ROLLUP, CUBE, TOTALS, TIES or TIME behind another word."""
     following = tokens[at + 1].text.upper() if at + 1 < len(tokens) else ""
     named_so = kinds[at + 2 : at + 3] in ([TokenType.ALIAS], [TokenType.L_PAREN])  # WITH ties AS (…, WITH ties (…
-    if following in ("ROLLUP", "CUBE", "TOTALS", "TIES") and not named_so:
+    if following in ("ROLLUP", "CUBE", "TOTALS", "TIES", "TIME") and not named_so:
         return
     if following == "RECURSIVE":
         raise refused("WITH RECURSIVE is not supported", "a recursive query has no bound that is known in advance", _WITH)

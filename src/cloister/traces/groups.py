@@ -65,7 +65,8 @@ class Groups:
             return name
 
         try:
-            for one, other in ties:
+            for tie in ties:
+                one, other = (tie,) if isinstance(tie, str) else tie  # whose letters are not names
                 head[found(_name(one))] = found(_name(other))
         except (TypeError, ValueError):
             raise InvalidParameter("ties is invalid", why="it must be pairs of names", instead='[("ada", "bob")]') from None

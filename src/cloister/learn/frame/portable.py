@@ -68,6 +68,8 @@ def load(source: str | Path) -> Any:
     except ValueError:
         raise _refused("it is not a model that this library wrote") from None
     try:
+        if isinstance(text, str) and not text.lstrip().startswith("{"):
+            raise _refused("a text is the model itself, and a file is given as a Path")
         document = json.loads(text)
         if document["format"] != _FORMAT:
             raise _refused("its format is another version's")

@@ -78,7 +78,7 @@ class Seen:
 
     def check(self, name: str) -> None:
         """Refuses a table that may not be seen in the words for one that does not exist."""
-        if name not in self.tables:
+        if not isinstance(name, str) or name not in self.tables:
             raise unknown_table(name, [each for each, table in self.tables.items() if isinstance(table, PrivateTable)])
 
     def check_columns(self, name: str, columns: Iterable[str]) -> None:
