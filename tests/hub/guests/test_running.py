@@ -297,3 +297,24 @@ def test_the_pages_show_the_form_its_price_and_the_list(play: Play) -> None:
     assert chosen["algorithm"] == ["a1"]
     assert chosen["table"] == ["people"]
     assert play.u3.client.get("/algorithm-results").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("changed", "title", "why"),
+    [
+        ({"code": "def f(rows):\n    return ("}, "“Code that runs near rows” is invalid", "line 2: &#39;(&#39; was never closed"),
+        ({"tests": "def test_x(:"}, "“Tests” is invalid", "line 1: invalid syntax"),
+        ({"settings": "{"}, "“Settings, as JSON” is invalid", "it is not JSON"),
+        ({"code": "\ufeffdef f(rows):\n    return [1]"}, "", ""),
+    ],
+    ids=["code", "tests", "settings", "byte order mark"],
+)
+def test_what_is_wrong_is_said_of_its_field(house: House, changed: dict[str, str], title: str, why: str) -> None:
+    provider = house.person("algorithm-provider")
+    settings = json.dumps({name: A1[name] for name in ("inputs", "low", "high", "blocks", "seconds")})
+    typed = {"name": "a1", "title": "A1", "service": "guests", "settings": settings, "code": "def f(rows):\n    return [1]"}
+    form = {**typed, **changed, "form_token": provider.csrf()["X-CSRF-Token"]}
+    answer = provider.client.post("/algorithms", data=form)
+    assert answer.status_code == (422 if title else 303), answer.text
+    assert title in answer.text, answer.text
+    assert why in answer.text, answer.text

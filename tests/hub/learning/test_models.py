@@ -114,6 +114,15 @@ def test_without_the_grant_it_is_denied(stage: Stage, actions: tuple[str, ...]):
     assert [line["outcome"] for line in lines(stage, "learn.run")] == (["denied", "failed"] if actions else ["failed", "failed"])
 
 
+def test_what_an_allotment_does_not_hold_is_refused_before_it_is_a_job(stage: Stage):
+    stage.hub.ledger.allot("people", "ana@example.org", PureDP("0.1"), who="olga@example.org")
+    refused = stage.post("/models", ORDER)
+    assert (refused.status_code, refused.json()["code"]) == (409, "budget-exceeded")
+    assert refused.json()["detail"] == "ε = 0.1 of the share of 'ana@example.org', ε = 0.1, remains"
+    assert stage.get("/jobs").json()["jobs"] == []
+    assert stage.run(spend="0.1")["state"] == "done"
+
+
 def test_a_grant_that_ends_before_the_worker_comes_counts(stage: Stage):
     answer = stage.post("/models", ORDER)
     with stage.hub.database.begin() as db:

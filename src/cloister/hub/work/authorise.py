@@ -12,7 +12,7 @@ is asked again with the money. The bounds go with the session (`bounds.py`), so 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy.orm import Session as Db
@@ -145,6 +145,8 @@ class AuthorisedOrder(Authorised, Generic[Wanted]):
     """An order that may be carried out."""
 
     order: Wanted
+    charges: Mapping[str, Guarantee] = field(default_factory=dict)
+    """What would be charged of it now, at most, by population."""
 
 
 def authorise(

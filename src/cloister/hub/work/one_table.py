@@ -156,7 +156,8 @@ def ready_table(
         asked = cost if amount_of(cost) > 0 else None
         check_max_delta(hub.settings.max_delta, work.words.name, asked, hub.ledger.spent(which.population))
         assert isinstance(declared, PrivateTable)
-        return ReadyTable(**vars(found), order=order, table=declared, cost=one.cost(), charge=cost)
+        charges = {which.population: cost}
+        return ReadyTable(**vars(found), order=order, table=declared, cost=one.cost(), charge=cost, charges=charges)
 
 
 @dataclass(frozen=True, kw_only=True)

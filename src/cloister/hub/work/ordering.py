@@ -139,8 +139,8 @@ def price(
         with hub.database.reading() as db:
             check_installed(work.extra, work.words.withheld)
             found: ReadyTable[Any] = work.ready(hub, db, caller, order)
-            who, costs = account_of(facts_of(hub, db), caller, found.terms.project), {found.which.population: found.charge}
-            left = left_of(hub, db, caller, who, found.objects, found.decisions, costs)
+            who = account_of(facts_of(hub, db), caller, found.terms.project)
+            left = left_of(hub, db, caller, who, found.objects, found.decisions, found.charges)
         told, population = beside(hub, found), found.which.population
         return Price(
             cost=found.cost, charge=found.charge, population=population, left=left, beside=told, doubt=doubt(found, told)

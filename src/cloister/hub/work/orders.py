@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, LedgerError
 from cloister.hub.caller import Caller
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.held import steadily
 from cloister.hub.decisions.policy import inherit
 from cloister.hub.hub import Hub
@@ -36,6 +37,7 @@ from cloister.hub.releases.kinds import ReleaseKind
 from cloister.hub.service import JobType, Progress
 from cloister.hub.work.attempts import AttemptSession, Charges
 from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Words
+from cloister.hub.work.bounds import account_of, check_allotment
 from cloister.hub.work.recheck import check_standing, note_refusal, present, withheld
 from cloister.hub.work.submitting import submit_once, telling
 from cloister.lazily import check_installed
@@ -194,6 +196,7 @@ def look(hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], order: Want
         with hub.database.reading() as db:
             check_installed(work.extra, work.words.withheld)
             found = work.ready(hub, db, caller, order)
+            check_allotment(hub, account_of(facts_of(hub, db), caller, found.terms.project), found.charges)
         work.rehearse(found)
         return found
 

@@ -32,6 +32,7 @@ _LONGEST = 65_536
 _MOST = 1_000
 _TEXT = 10 * LONGEST_NAME
 _PROGRAM = 60_000
+_EXAMPLE = '{"purposes": ["research"]}'
 _DAY = timedelta(days=1)
 _FIRST, _LAST = datetime(2, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 """Between them, give or take a day, every time zone has a date for a moment."""
@@ -145,23 +146,23 @@ def at(place: str, key: str) -> str:
     return key if place.startswith("the ") else f"{place}.{key}"
 
 
-def load(text: str | Mapping[str, Any]) -> Mapping[str, Any]:
+def load(text: str | Mapping[str, Any], place: str = N_("the text"), example: str = _EXAMPLE) -> Mapping[str, Any]:
     """A JSON object from its text (or as it was read already): numbers exact, no key twice, of bounded length.
 
     >>> load('{"risk": 0.1}')
     {'risk': Decimal('0.1')}
     """
     if not isinstance(text, str):
-        return mapping(text, N_("the text"))
+        return mapping(text, place)
     if len(text) > _LONGEST:
-        raise wrong(N_("the text"), f"it is longer than {_LONGEST} characters", "a shorter one")
+        raise wrong(place, f"it is longer than {_LONGEST} characters", "a shorter one")
     try:
         found = json.loads(text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_once)
     except InvalidDeclaration:
         raise
     except (ValueError, RecursionError):
-        raise wrong(N_("the text"), "it is not JSON", '{"purposes": ["research"]}') from None
-    return mapping(found, N_("the text"))
+        raise wrong(place, "it is not JSON", example) from None
+    return mapping(found, place)
 
 
 def mapping(value: object, place: str) -> Mapping[str, Any]:
@@ -222,14 +223,14 @@ def text(value: object, place: str) -> str:
 
 
 def program(value: object, place: str) -> str:
-    """The lines of a program, as they are.
+    """The lines of a program, as they are, without a byte order mark.
 
     >>> program("def f(rows):\\n    return [1]", "code").count("\\n")
     1
     """
     if not isinstance(value, str) or len(value) > _PROGRAM or "\0" in value:
         raise wrong(place, f"it is not a text of at most {_PROGRAM} characters", '"def f(rows): …"')
-    return value.replace("\r\n", "\n")
+    return value.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def items(value: object, place: str, read: Callable[[object, str], _T]) -> list[_T]:

@@ -59,9 +59,8 @@ def settings_of(text: str, **programs: str) -> dict[str, Any]:
     >>> settings_of('{"rounds": 10, "rate": 0.1}')
     {'rounds': 10, 'rate': '0.1'}
     """
-    return exact_settings(
-        {**(load(text) if text.strip() else {}), **{name: each for name, each in programs.items() if each.strip()}}
-    )
+    found = load(text, "settings", '{"inputs": ["age"]}') if text.strip() else {}
+    return exact_settings({**found, **{name: each for name, each in programs.items() if each.strip()}})
 
 
 def exact_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

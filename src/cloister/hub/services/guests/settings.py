@@ -75,14 +75,18 @@ def check_settings(settings: Mapping[str, Any]) -> None:
       Instead: {"code": "def f(rows): …", "inputs": ["age"], "low": [0], "high": [120], "blocks": 100}
     """
     only(settings, "settings", _KNOWN[way_of(settings)])
+    place = "code"
     try:
         made = guest_of("guest", settings)
+        place = "tests"
         check_tests(made, settings.get("tests", ""))
         if made.environment:
             environment(made.environment)
     except InvalidDeclaration:
         raise
     except CloisterError as error:
+        if error.what == "The code is invalid":
+            raise InvalidDeclaration(f"{place} is invalid", why=error.why, instead=error.instead) from None
         why = N_("{what}: {why}").format(what=error.what, why=error.why)
         raise InvalidDeclaration("settings is invalid", why=why, instead=error.instead) from None
     if made.way == "ask" and not made.inputs:  # the policy is asked about these columns, and no other can be asked about
