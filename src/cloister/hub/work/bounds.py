@@ -126,8 +126,8 @@ def check_limits(
     return found
 
 
-def check_allotment(hub: Hub, who: str, costs: Mapping[str, Guarantee]) -> None:
-    """Refuse what the allotment of an account, which is told to it, does not hold: the ledger would."""
+def check_own_share(hub: Hub, who: str, costs: Mapping[str, Guarantee]) -> None:
+    """Refuse what the share of an account, which is told to it, does not hold: the ledger would."""
     for name, cost in costs.items():
         share, left = hub.ledger.allotment(name, who) or (cost, cost)
         if not cost <= left:

@@ -37,7 +37,7 @@ from cloister.hub.releases.kinds import ReleaseKind
 from cloister.hub.service import JobType, Progress
 from cloister.hub.work.attempts import AttemptSession, Charges
 from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Words
-from cloister.hub.work.bounds import account_of, check_allotment
+from cloister.hub.work.bounds import account_of, check_own_share
 from cloister.hub.work.recheck import check_standing, note_refusal, present, withheld
 from cloister.hub.work.submitting import submit_once, telling
 from cloister.lazily import check_installed
@@ -196,7 +196,7 @@ def look(hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], order: Want
         with hub.database.reading() as db:
             check_installed(work.extra, work.words.withheld)
             found = work.ready(hub, db, caller, order)
-            check_allotment(hub, account_of(facts_of(hub, db), caller, found.terms.project), found.charges)
+            check_own_share(hub, account_of(facts_of(hub, db), caller, found.terms.project), found.charges)
         work.rehearse(found)
         return found
 

@@ -67,11 +67,12 @@ def grant_in(
     check(hub, db, caller, action, which, context_of(hub, caller, spend=spend))
     text = found.to_keep()
     bump(db)  # before the look: of two that are sent at once, the second sees the first
-    about: dict[str, Any] = {"role": found.role, "attributes": text["members"], "rules": text["rules"], "request": request}
+    about: dict[str, Any] = {"role": found.role, "attributes": text["members"], "rules": text["rules"]}
+    about |= {"request": request, "granted_by": caller.id}
     for old in grants_on(db, which.kind, which.id):  # a form that was sent twice: who revokes the one would leave the other
         if old.revoked is None and all(getattr(old, name) == value for name, value in about.items()):
             return grant_in_row(old)[0]
-    db.add(Grant(id=found.id, kind=which.kind, object=which.id, granted_by=caller.id, created=hub.now(), **about))
+    db.add(Grant(id=found.id, kind=which.kind, object=which.id, created=hub.now(), **about))
     _told(hub, db, caller, action, which.kind, which.id, grant=found.id, role=found.role, given=text, request=request)
     return found
 

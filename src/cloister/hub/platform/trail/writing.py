@@ -37,26 +37,13 @@ _MOVE = Statement(update(_HEADS).where(_HEADS.c.id == _ROW).values(number=bindpa
 _LINE, _ABOUT = Statement(insert(_LINES)), Statement(insert(_ABOUTS))
 
 
-def write(
-    hub: Hub,
-    db: Session,
-    caller: Caller,
-    action: str,
-    *,
-    kind: str = "",
-    object_id: str = "",
-    purpose: str = "",
-    cost: Mapping[str, str] | None = None,
-    outcome: str = "done",
-    **details: Any,
-) -> int:
+def write(hub: Hub, db: Session, caller: Caller, action: str, **told: Any) -> int:
     """Write a line in the transaction of `db`; the line's number. It exists if and only if that transaction is committed.
 
-    `details` hold names and ids, and the analyst's own question; `data_sets` (ids of data sets, never names: a name may be
-    another's later) makes the line visible to their owners.
+    What is told is what `act_of` takes. Details hold names and ids, and the analyst's own question; `data_sets` (ids of data
+    sets, never names: a name may be another's later) makes the line visible to their owners.
     """
-    told: dict[str, Any] = {"kind": kind, "object_id": object_id, "purpose": purpose, "cost": cost, "outcome": outcome}
-    return write_all(hub, db, [act_of(hub.now(), caller, action, **told, **details)])[0]
+    return write_all(hub, db, [act_of(hub.now(), caller, action, **told)])[0]
 
 
 def write_all(hub: Hub, db: Session, acts: Sequence[Act]) -> list[int]:
