@@ -19,6 +19,7 @@ from cloister.hub.platform.trail import verify
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
+from cloister.printable import margin_text
 from tests.hub.house import House, Visitor, served
 
 CODE = """
@@ -252,7 +253,7 @@ def test_hostile_code_gives_the_middle_and_tells_nobody(play: Play) -> None:
     assert (failed["blocks"], 0 <= failed["count"] <= 10) == (10, True)
     assert failed["margin"] == max(failed["count"], 10 - failed["count"])  # its noise moves it by 24, beyond all that there are
     shown = play.u3.client.get(f"/algorithm-results/{told['result']['guest']}").text
-    assert f"about {failed['count']:.0f} ± {failed['margin']:.0f} of 10: the middle of the range stood in for them" in shown
+    assert f"± {margin_text(failed['margin'])} of 10: the middle of the range stood in for them" in shown
     with play.house.hub.database.begin() as db:  # as results were kept before blocks without a value were counted
         row = db.get_one(StoredRelease, told["result"]["guest"])
         row.body = json.dumps({"values": {"age": 60.5}, "margins": {"age": 3.0}, "cost": "ε = 0.25"}).encode()

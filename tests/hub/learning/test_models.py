@@ -118,7 +118,7 @@ def test_what_an_allotment_does_not_hold_is_refused_before_it_is_a_job(stage: St
     stage.hub.ledger.allot("people", "ana@example.org", PureDP("0.1"), who="olga@example.org")
     refused = stage.post("/models", ORDER)
     assert (refused.status_code, refused.json()["code"]) == (409, "budget-exceeded")
-    assert refused.json()["detail"] == "ε = 0.1 of the share of 'ana@example.org', ε = 0.1, remains"
+    assert refused.json()["detail"] == "only ε = 0.1 remains of the share of 'ana@example.org', ε = 0.1"
     assert stage.get("/jobs").json()["jobs"] == []
     assert stage.run(spend="0.1")["state"] == "done"
 

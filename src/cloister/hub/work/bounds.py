@@ -133,7 +133,7 @@ def check_own_share(hub: Hub, who: str, costs: Mapping[str, Guarantee]) -> None:
         if not cost <= left:
             raise BudgetExceeded(
                 f"A charge of {cost} to population {name!r} was refused",
-                why=f"{left} of the share of {who!r}, {share}, remains",
+                why=f"only {left} remains of the share of {who!r}, {share}",
                 instead="a smaller spend=, or a larger share from the population's owner",
             )
 

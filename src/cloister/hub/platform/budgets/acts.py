@@ -200,4 +200,4 @@ def _purse_of(db: Session, row: BudgetRequest) -> str:
 def _write(hub: Hub, db: Session, caller: Caller, action: str, row: Population, **details: str) -> None:
     """The line of the audit log, which the owners of the population's data sets find too."""
     tables = [each.id for each in facts_of(hub, db).data_sets.values() if each.population == row.name]
-    write(hub, db, caller, action, kind="population", object_id=row.name, data_sets=tables, **details)  # type: ignore[arg-type]
+    write(hub, db, caller, action, kind="population", object_id=row.name, data_sets=tables, **details)
