@@ -316,6 +316,13 @@ REFUSED = (
 )
 
 
+@pytest.mark.parametrize("written", ["n" + " + 1" * 20, "CASE WHEN n > 1 THEN 1 ELSE " * 20 + "0" + " END" * 20])
+def test_what_is_nested_deeply_is_described_and_answered(written: str) -> None:
+    with fresh() as opened:
+        assert len(opened.sql(f"SELECT {written} AS x FROM {T} AS t", spend=1)["x"])
+        assert opened.spent == cl.PureDP(1)
+
+
 @pytest.fixture(scope="module")
 def unspent() -> Iterator[cl.Session]:
     """A session in which nothing is ever charged."""
