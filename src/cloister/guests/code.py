@@ -124,19 +124,19 @@ def _literal(name: str, value: ast.expr) -> Any:
     return output_of(called, arguments, given)
 
 
-def check_code(code: Any, entry: str, language: str = "python") -> None:
+def check_code(code: Any, entry: str, language: str = "python", field: str = "code") -> None:
     """Refuses a text that cannot be a guest: with the line at which it goes wrong, in the author's words. Of R only that the
     function is there: whether R can read it shows on made-up rows.
 
     >>> check_code("def f(rows):\\n    return (1", "f")
     Traceback (most recent call last):
-    cloister.errors.InvalidParameter: The code is invalid: line 2: '(' was never closed. Instead: code that Python can read
+    cloister.errors.InvalidParameter: code is invalid: line 2: '(' was never closed. Instead: code that Python can read
     """
     if not isinstance(code, str) or len(code) > _LONGEST or "\0" in code:
         raise InvalidParameter(
-            "The code is invalid",
+            f"{field} is invalid",
             why=f"it is text of at most {_LONGEST:,} characters, without NUL",
-            instead='code="def f(rows): …"',
+            instead="def f(rows): …",
         )
     if language == "r":
         return _check_entry(entry, _functions_in_r(code), "f <- function(rows) …")
@@ -149,7 +149,7 @@ def check_code(code: Any, entry: str, language: str = "python") -> None:
     else:
         problem = ""
     if problem:
-        raise InvalidParameter("The code is invalid", why=problem, instead="code that Python can read")
+        raise InvalidParameter(f"{field} is invalid", why=problem, instead="code that Python can read")
     names = [each.name for each in tree.body if isinstance(each, ast.FunctionDef)]
     return _check_entry(entry, names, f"def {entry if str(entry).isidentifier() else 'f'}(rows): …")
 

@@ -84,7 +84,7 @@ def check_tests(guest: Guest, tests: str) -> None:
         raise InvalidParameter(
             "The tests are invalid", why="those of native code run at home alone", instead="a guest of pure Python, or no tests"
         )
-    check_code(without(tests, "__future__") + _TESTING, "tests_of_this_guest")
+    check_code(without(tests, "__future__") + _TESTING, "tests_of_this_guest", field="tests")
 
 
 def run_tests(guest: Guest, tests: str, rows: Mapping[str, list[Any]] | None = None) -> Trial:

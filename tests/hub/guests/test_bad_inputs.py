@@ -53,9 +53,10 @@ def test_the_author_is_told_as_it_is_registered(play: Play, changed: dict[str, A
     assert re.search(says, json.dumps(answer.json(), ensure_ascii=False)), answer.text
 
 
-def test_a_bound_that_is_a_text_is_one_number() -> None:
+@pytest.mark.parametrize(("low", "high"), [("10", "99"), (10, 99)])
+def test_a_bound_that_stands_alone_is_one_number(low: object, high: object) -> None:
     """And not each of its digits: 1 and 0, below 9 and 9."""
-    declared = {"code": "def f(rows): return [50]", "inputs": ["age"], "low": "10", "high": "99", "blocks": 50}
+    declared = {"code": "def f(rows): return [50]", "inputs": ["age"], "low": low, "high": high, "blocks": 50}
     assert guest_of("one", declared).output.bounds == ((10.0, 99.0),)
 
 

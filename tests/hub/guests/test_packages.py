@@ -164,7 +164,7 @@ def test_what_is_no_package_is_refused_in_its_own_words(
     monkeypatch.chdir(tmp_path)
     answer = sent(play, archive, "people")
     assert answer.status_code in (409, 422), answer.text
-    assert re.search(says, answer.json().get("detail", answer.text)), answer.text
+    assert re.search(says, answer.json()["title"] + ": " + answer.json()["detail"]), answer.text
     assert not list(tmp_path.iterdir())
 
 

@@ -274,6 +274,7 @@ def test_hostile_code_gives_the_middle_and_tells_nobody(play: Play) -> None:
         ({"code": ["def f(rows): pass"]}, "text"),
         ({"low": []}, "same length"),
         ({"low": ["x"]}, "lists of numbers"),
+        ({"low": {"0": "the keys of a mapping are not numbers of a list"}}, "lists of numbers"),
         ({"high": [0]}, "range"),
         ({"blocks": 1}, "from 5"),
         ({"blocks": 10_000, "seconds": 1}, "at most 120"),

@@ -20,7 +20,6 @@ from cloister.guests.sandbox.environments import environment
 from cloister.guests.sandbox.grid import slot_of
 from cloister.guests.trial import check_tests
 from cloister.hub.decisions.policy.strict import only
-from cloister.hub.web.languages import N_
 
 _ALL = ("code", "entry", "inputs", "way", "seconds", "memory", "tests", "licence")
 _RETURNS = ("names", "low", "high", "rows")
@@ -75,20 +74,15 @@ def check_settings(settings: Mapping[str, Any]) -> None:
       Instead: {"code": "def f(rows): …", "inputs": ["age"], "low": [0], "high": [120], "blocks": 100}
     """
     only(settings, "settings", _KNOWN[way_of(settings)])
-    place = "code"
     try:
         made = guest_of("guest", settings)
-        place = "tests"
         check_tests(made, settings.get("tests", ""))
         if made.environment:
             environment(made.environment)
     except InvalidDeclaration:
         raise
     except CloisterError as error:
-        if error.what == "The code is invalid":
-            raise InvalidDeclaration(f"{place} is invalid", why=error.why, instead=error.instead) from None
-        why = N_("{what}: {why}").format(what=error.what, why=error.why)
-        raise InvalidDeclaration("settings is invalid", why=why, instead=error.instead) from None
+        raise InvalidDeclaration(error.what, why=error.why, instead=error.instead) from None
     if made.way == "ask" and not made.inputs:  # the policy is asked about these columns, and no other can be asked about
         raise InvalidDeclaration("settings is invalid", why="inputs names no column", instead='"inputs": ["age"]')
     if made.way == "blocks" and (made.blocks is None or slot_of(made.blocks, made.seconds) > _MOST_SECONDS):
@@ -113,7 +107,7 @@ def _output(settings: Mapping[str, Any]) -> Vector:
 
 def _numbers(given: Any) -> list[float]:
     try:
-        return [float(each) for each in ([given] if isinstance(given, str) else given)]  # and not each digit of a text
+        return [float(each) for each in (given if isinstance(given, list | tuple) else [given])]
     except (TypeError, ValueError, OverflowError):
         why = "low and high are lists of numbers, and seconds is a number"
         raise InvalidDeclaration("settings is invalid", why=why, instead=_EXAMPLE) from None
