@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
-from cloister.learn import GaussianNB, fit_and_score_table
+from cloister.learn import PCA, GaussianNB, KMeans, LinearDiscriminantAnalysis, LinearRegression, fit_and_score_table
 from cloister.learn.frame.encoding import Encoder
+from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.session import Door
 from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real, Text
@@ -103,3 +105,33 @@ def test_what_names_no_columns_is_refused_in_words_before_the_charge(features: A
         assert door.spent == PureDP(0)
         model = GaussianNB().fit_table(door, "people", features=np.array(["age", "odd"]), target="sex")
         assert model.feature_names_in_.tolist() == ["age", "odd"]
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        (GaussianNB(), "level"),
+        (LinearDiscriminantAnalysis(), "level"),
+        (LinearRegression(), "pay"),
+        (KMeans(n_clusters=2, method="engine"), None),
+        (PCA(n_components=2, method="moments"), None),
+    ],
+    ids=["naive Bayes", "discriminant", "line", "k-means", "components"],
+)
+def test_days_are_summed_by_the_engine_as_their_numbers_are(model: Any, target: str | None) -> None:
+    """The same noise, by the test's name: a table with the numbers of the same days, also missing ones, gives the same model."""
+    generator = np.random.default_rng(4)
+    numbers = [None if n % 9 == 0 else int(day) for n, day in enumerate(generator.integers(-400, 400, 2000))]
+    level = generator.integers(0, 2, 2000)
+    days = [None if each is None else datetime.date(1970, 1, 1) + datetime.timedelta(days=each) for each in numbers]
+    others: dict[str, Domain] = {"pay": Integer(0, 100), "level": Category(["0", "1"])}
+    fitted = []
+    for values, domain in ((numbers, Integer(-500, 500, nullable=True)), (days, Date("1968-08-19", "1971-05-16", nullable=True))):
+        rows = {"day": values, "pay": (20 + 40 * level).tolist(), "level": list(map(str, level))}
+        table = PrivateTable(rows, {"day": domain, **others}, size=2000)
+        features = ["day"] if target == "pay" else ["day", "pay"]
+        with Door({"people": table}, budget=PureDP(10**7), random=Random.deterministic(1)) as door:
+            fitted.append(clone(model).fit_table(door, "people", features=features, target=target, spend=10**6, purpose="days"))
+    for name, value in fitted[0]._learned_values().items():
+        if np.asarray(value).dtype.kind == "f":
+            np.testing.assert_allclose(getattr(fitted[1], name), value, rtol=1e-9, atol=1e-9, err_msg=name)

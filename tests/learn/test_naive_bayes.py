@@ -24,7 +24,7 @@ from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import PureDP
 from cloister.session import Door
-from cloister.tables import Boolean, Category, Date, Integer, PrivateTable
+from cloister.tables import Boolean, Category, Integer, PrivateTable
 
 
 def problem(count: int = 4000) -> tuple[np.ndarray, np.ndarray]:
@@ -222,14 +222,6 @@ def test_a_table_gives_what_rows_give(kind: type) -> None:
         asked = X if exact.n_features_in_ == 3 else X[:, [0, 2]]
         np.testing.assert_allclose(model.predict_proba(X), exact.predict_proba(asked), atol=1e-3)
     assert model.score(X, labels) > 0.8
-
-
-def test_days_are_refused_in_a_table() -> None:
-    table = PrivateTable(
-        {"day": ["2020-01-01"], "y": ["no"]}, columns={"day": Date("2020-01-01", "2020-12-31"), "y": Category(["no", "yes"])}
-    )
-    with Door({"people": table}, budget=PureDP(1)) as door, pytest.raises(Exception, match="days are not summed"):
-        GaussianNB(epsilon=1).fit_table(door, "people", features=["day"], target="y")
 
 
 def with_a_category(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

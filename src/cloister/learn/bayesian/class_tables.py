@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import UnsupportedQuery
 from cloister.learn.bayesian.moments import ClassMoments, Floats
-from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.encoding import Encoder, days_as_numbers
 from cloister.noise.allowance import Allowance
 from cloister.session.planning.moments import Moments, lowered
 from cloister.session.questions.question import Count, Question, Statistic, Variance
@@ -70,17 +69,11 @@ def from_table(
     """Measure all that is needed, by class."""
     numbers = [(name, domain) for name, domain in encoder.columns if not isinstance(domain, Category)]
     listed = [(name, domain) for name, domain in encoder.columns if isinstance(domain, Category)]
-    for name, domain in numbers:
-        if domain.kind == "date":
-            raise UnsupportedQuery(
-                f"The feature {name!r} is not supported",
-                why="days are not summed",
-                instead=f'columns={{"{name}": cl.Integer(1900, 2030)}}',
-            )
+    source, numbers = days_as_numbers(session, table, numbers)
     questions = []
     if numbers:
         statistics: tuple[Statistic, ...] = (Count(), *(Variance(column=name) for name, _ in numbers))
-        questions.append(Question(table=table, by=(target,), statistics=statistics))
+        questions.append(Question(table=source, by=(target,), statistics=statistics))
     questions += [Question(table=table, by=(target, name), statistics=(Count(),)) for name, _ in listed]
     releases = session.measure_all(questions, spend, purpose=purpose)
     parts: dict[str, Fraction] = {}

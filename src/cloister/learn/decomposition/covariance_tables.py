@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.session.questions.question import Count, Covariance, Mean, Question, Variance
+from cloister.tables import Relation
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,7 +26,7 @@ class TableMoments:
     """The widest 95 % margin of a covariance."""
 
 
-def question_of(table: str, columns: Sequence[str]) -> Question:
+def question_of(table: str | Relation, columns: Sequence[str]) -> Question:
     """The count, the means, the variances and the covariances of the columns: what their noise is, the door works out.
 
     >>> len(question_of("people", ["age", "hours"]).statistics)

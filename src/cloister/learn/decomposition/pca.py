@@ -41,7 +41,7 @@ from cloister.learn.decomposition.subspaces import chosen_components
 from cloister.learn.frame.ball import in_ball, projected, reach_of
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows
-from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.encoding import Encoder, days_as_numbers
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import RADIUS, YES_OR_NO, Limit, Limits
 from cloister.noise import Random
@@ -292,9 +292,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
     ) -> Allowance:
         """By covariances from the table's engine."""
-        columns = [name for name, _ in encoder.columns]
+        source, columns = days_as_numbers(session, table, encoder.columns)
         count = self.n_components or len(columns)
-        answer = session.measure(question_of(table, columns), spend, purpose=purpose)
+        answer = session.measure(question_of(source, [name for name, _ in columns]), spend, purpose=purpose)
         found = moments_of(answer.to_arrow().to_pydict(), answer.margin().to_pydict(), len(columns))
         self.low_, self.high_ = (np.array(side, dtype=np.float64) for side in encoder.bounds)
         self.method_, self.size_, self.mean_ = "moments", found.size, np.clip(found.mean, self.low_, self.high_)

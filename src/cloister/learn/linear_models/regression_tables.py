@@ -27,7 +27,7 @@ from cloister.errors import UnsupportedQuery
 from cloister.learn.bayesian.bayes import kept_share
 from cloister.learn.bayesian.class_tables import allowance_for
 from cloister.learn.decomposition.products import Products
-from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.encoding import Encoder, day_number, free_name
 from cloister.learn.linear_models.least_squares import solved
 from cloister.learn.linear_models.line_margins import Evidence
 from cloister.learn.linear_models.regression_rows import FittedLine, Frame, alpha_of, steady_size
@@ -44,6 +44,7 @@ from cloister.tables import (
     Category,
     Column,
     Compare,
+    Date,
     Domain,
     Expression,
     Extended,
@@ -97,7 +98,9 @@ def centred_columns(
     for name, domain in columns:
         for scalar, low, high in _numbers(name, domain):
             middle = (low + high) / 2 if intercept else Fraction(0)
-            scalars.append((_free(f"part {len(scalars)}", declaration), Subtract(scalar, Const(middle)) if middle else scalar))
+            scalars.append(
+                (free_name(f"part {len(scalars)}", declaration), Subtract(scalar, Const(middle)) if middle else scalar)
+            )
     return Extended(source=relation, scalars=tuple(scalars)), [name for name, _ in scalars]
 
 
@@ -344,18 +347,8 @@ def _numbers(name: str, domain: Domain) -> list[tuple[Scalar, Fraction, Fraction
         ]
     if isinstance(domain, Boolean):
         return [(Case(((Compare("=", Column(name), Literal(True)), one),), zero), Fraction(0), Fraction(1))]
-    if domain.kind == "date" or domain.step is None:
-        raise UnsupportedQuery(
-            f"The column {name!r} is not supported",
-            why="days are not summed",
-            instead=f'columns={{"{name}": cl.Integer(1900, 2030)}}',
-        )
+    if isinstance(domain, Date):
+        return [(day_number(name), Fraction(domain.low_code), Fraction(domain.high_code))]
+    assert domain.step is not None
     low, high = (Fraction(domain.origin + code * domain.step) for code in (domain.low_code, domain.high_code))
     return [(Ref(name), low, high)]
-
-
-def _free(name: str, declaration: PrivateTable) -> str:
-    """A name that no declared column has."""
-    while name in declaration.columns:
-        name += "'"
-    return name
