@@ -147,6 +147,7 @@ def test_missing_values() -> None:
         ({"quasi": ["age"], "metric": "beauty"}, "beauty"),
         ({"quasi": ["age"], "hierarchies": {"zip": Hierarchy.flat()}}, "it is not a quasi-identifier"),
         ({"quasi": ["age"], "hierarchies": {"age": "ages.csv"}}, "it is a str"),
+        ({"quasi": ["age"], "hierarchies": Hierarchy.flat()}, "a value for each of some"),
         ({"quasi": ["age"], "weights": {"age": -1}}, "not a positive number"),
         ({"quasi": ["age"], "hierarchies": {"age": Hierarchy.of({1: ["*"]})}}, "no line for the value"),
         ({"quasi": ["age"], "research": "note"}, "not one of True and False"),

@@ -57,6 +57,8 @@ def test_another_table_than_the_one_that_was_checked_is_not_certified() -> None:
         certify(example(), None, finer, models=[KAnonymity(3)], learning=False)
     with pytest.raises(CloisterError, match="no such column"):
         certify(example(), None, {"age": ["*"] * 6}, models=[KAnonymity(3)], learning=False)
+    with pytest.raises(InvalidParameter, match="a list is expected"):
+        made(models=KAnonymity(3))
     with pytest.raises(InvalidParameter, match="no recoding"):
         certify(example().raw, None, RELEASED, models=[KAnonymity(3)])
 

@@ -172,6 +172,10 @@ def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
         anonymize_file(anonymizer("mondrian", quasi=["age", "height"]), tmp_path / "people.parquet", released)
     with pytest.raises(UnknownColumn, match="nickname"):
         anonymize_file(anonymizer("mondrian", identifying=["nickname"]), tmp_path / "people.parquet", released)
+    with pytest.raises(InvalidParameter, match="a list is expected"):
+        anonymize_file(anonymizer("mondrian", models=KAnonymity(2)), tmp_path / "people.parquet", released)
+    with pytest.raises(InvalidParameter, match="a list is expected"):
+        anonymize_file(anonymizer("mondrian", quasi=None), tmp_path / "people.parquet", released)
     with pytest.raises(InvalidParameter, match="the table has 40 rows"):
         anonymize_file(anonymizer("mondrian", models=[KAnonymity(41)]), tmp_path / "people.parquet", released)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.parquet", "people.parquet"]

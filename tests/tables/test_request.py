@@ -84,6 +84,7 @@ def test_bins() -> None:
     ("edges", "domain", "kind", "why"),
     [
         ([0], Integer(0, 9), InvalidParameter, "two edges"),
+        (None, Integer(0, 9), InvalidParameter, "not numbers or days"),
         ([0, 0], Integer(0, 9), InvalidParameter, "increase"),
         ([3, 1], Integer(0, 9), InvalidParameter, "increase"),
         ([0, "x"], Integer(0, 9), InvalidParameter, "finite number"),

@@ -27,6 +27,7 @@ from cloister.anonymize.readings import shown
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.risks import Risk, digest_of, risk_of, risk_of_released
 from cloister.anonymize.risks.words import added_warnings, alone, answer, per_cent, spelling_warnings
+from cloister.anonymize.roles import check_lists
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 from cloister.printable import escape
@@ -211,6 +212,7 @@ def certify(
         raise InvalidParameter(
             "The table was not certified", why="no recoding was given", instead="certify(raw, recoded, table, …)"
         )
+    check_lists(models=models, sensitive=sensitive)
     frame = read_frame(released)
     quasi = list(recoded.columns)
     tried = recoded.again is not None

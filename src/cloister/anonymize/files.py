@@ -33,7 +33,7 @@ from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.report import Report
 from cloister.anonymize.risks import Risk
 from cloister.anonymize.risks.added import Added
-from cloister.anonymize.roles import research_rows
+from cloister.anonymize.roles import check_lists, check_models, research_rows
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.noise import Random
 from cloister.tables.engines.connection import connected
@@ -92,6 +92,8 @@ def anonymize_file(
     >>> isinstance(done, WrittenFile), done.rows, done.written, sorted(text.split())
     (True, 4, 4, ['31–32', '31–32', '50–57', '50–57', 'age'])
     """
+    check_models(anonymizer.models)
+    check_lists(quasi=anonymizer.quasi, sensitive=anonymizer.sensitive, identifying=anonymizer.identifying)
     goal = Path(target)
     for wrong, why, instead in (
         (goal.suffix not in _ENDINGS, "its ending says neither CSV nor Parquet", '"released.parquet"'),

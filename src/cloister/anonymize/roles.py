@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 def check_roles(asked: Anonymizer, frame: Frame) -> None:
     """Columns that are there, one role each, and what belongs to them."""
     quasi = check_named(frame, asked.quasi, asked.sensitive, asked.identifying)
-    check_lists(models=asked.models, missing_values=asked.missing_values)
-    if not asked.models or not all(isinstance(model, PrivacyModel) for model in asked.models):
-        raise InvalidParameter(
-            "The models are invalid", why="it is missing, or one is not a privacy model", instead="models=[KAnonymity(5)]"
-        )
+    check_models(asked.models)
+    check_lists(missing_values=asked.missing_values)
     if asked.suppressed not in ("drop", "star"):
         raise InvalidParameter(
             f"suppressed={asked.suppressed!r} is invalid", why="it is neither drop nor star", instead='suppressed="drop"'
         )
     for what, given in (("weights", asked.weights), ("hierarchies", asked.hierarchies), ("aggregates", asked.aggregates)):
+        if given is not None and not isinstance(given, Mapping):
+            why = "a value for each of some quasi-identifiers is expected"
+            raise InvalidParameter(f"{what}={given!r} is invalid", why=why, instead=f"{what}={{{quasi[0]!r}: …}}")
         wrong = next((name for name in given or {} if name not in quasi), None)
         if wrong is not None:
             raise InvalidParameter(
@@ -42,6 +42,15 @@ def check_roles(asked: Anonymizer, frame: Frame) -> None:
             raise InvalidParameter(
                 f"weights={{{name!r}: {weight!r}}} is invalid", why="it is not a positive number", instead=f'{{"{name}": 1}}'
             )
+
+
+def check_models(models: Any) -> None:
+    """Refuses what is not a list of privacy models."""
+    check_lists(models=models)
+    if not list(models) or not all(isinstance(model, PrivacyModel) for model in models):
+        raise InvalidParameter(
+            "The models are invalid", why="it is missing, or one is not a privacy model", instead="models=[KAnonymity(5)]"
+        )
 
 
 def check_named(frame: Frame, quasi: Any, sensitive: Any, identifying: Any = ()) -> list[str]:

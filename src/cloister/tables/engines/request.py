@@ -67,17 +67,17 @@ class Binned:
 
     def __init__(self, column: str, edges: Sequence[Exact] | Sequence[str]) -> None:
         object.__setattr__(self, "name", column)
-        object.__setattr__(self, "edges", tuple(edge.item() if isinstance(edge, np.generic) else edge for edge in edges))
-        if len(self.edges) < 2:
-            raise InvalidParameter(
-                "Binned(…) is invalid", why="a bin needs two edges", instead=f'Binned("{column}", [0, 18, 65, 120])'
-            )
         try:
+            object.__setattr__(self, "edges", tuple(edge.item() if isinstance(edge, np.generic) else edge for edge in edges))
             hash(self.edges)
         except TypeError:
             raise InvalidParameter(
                 "Binned(…) is invalid", why="its edges are not numbers or days", instead="[0, 18, 65]"
             ) from None
+        if len(self.edges) < 2:
+            raise InvalidParameter(
+                "Binned(…) is invalid", why="a bin needs two edges", instead=f'Binned("{column}", [0, 18, 65, 120])'
+            )
 
     def describe(self) -> Any:
         """The column and the exact edges."""
