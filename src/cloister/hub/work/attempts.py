@@ -26,7 +26,6 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from cloister.errors import CloisterError
@@ -114,13 +113,13 @@ class Charges:
 
     @contextmanager
     def standing(self, withheld: str) -> Iterator[None]:
-        """Where an attempt before this one was charged, a refusal says so; `withheld`: what was not released."""
+        """Where something was charged already, a refusal says so; `withheld`: what was not released."""
         try:
             yield
         except Exchanged:  # it is decided once more
             raise
         except CloisterError as error:
-            if self.before and problem_of(error).status < 500:
+            if problem_of(error).status < 500 and self.charged:
                 raise charged(withheld, error) from None
             raise
 
@@ -160,12 +159,18 @@ class Charges:
 
 
 class AttemptSession(Delegate):
-    """A session that works for a job: it says what is charged before it is, and `stage` once the work has begun."""
+    """A session that works for a job: it says what is charged before it is, and is charged only while `still` refuses nothing;
+    `begun` is told once the work has."""
 
-    def __init__(self, session: Door, charges: Charges, tell: Callable[[str], None], stage: str) -> None:
+    def __init__(self, session: Door, charges: Charges, still: Callable[[], None], begun: Callable[[], None]) -> None:
         super().__init__(session)
-        self._session, self._charges, self._begun = session, charges, partial(tell, stage)
-        session.tell_charges(lambda what, costs: charges.about_to_charge(session.who, what, costs))
+        self._session, self._charges, self._begun = session, charges, begun
+
+        def told(what: str, costs: Mapping[str, Guarantee]) -> None:
+            still()
+            charges.about_to_charge(session.who, what, costs)
+
+        session.tell_charges(told)
 
     @property
     def choices(self) -> Random:
