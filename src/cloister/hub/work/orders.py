@@ -241,19 +241,22 @@ def _run(work: OrderedWork[Any, Any], hub: Hub, payload: Mapping[str, Any], prog
                 found: AuthorisedOrder[Any] = work.ready(hub, db, caller, order, progress=tell, paid=charges.before)
                 return found
 
-        def still(found: AuthorisedOrder[Any]) -> None:
-            with charges.standing(work.words.withheld), hub.database.reading() as db:
-                check_standing(hub, db, caller, found)
-                work.still(hub, db, found)
-
         def run(found: AuthorisedOrder[Any]) -> Product:
+            def still() -> None:
+                with charges.standing(work.words.withheld), hub.database.reading() as db:
+                    check_standing(hub, db, caller, found)
+                    work.still(hub, db, found)
+
+            def told(stage: str) -> None:  # nothing is charged of what is marked: it is looked at before each of its stages
+                still()
+                tell(stage)
+
             work.rehearse(found)
-            session = partial(AttemptSession, found.session, charges, partial(still, found), partial(tell, list(work.stages)[-2]))
-            running = Running(tell=tell, stopped=progress.stopped, session=session)
+            session = partial(AttemptSession, found.session, charges, still, partial(tell, list(work.stages)[-2]))
             if not work.marked:
-                return work.run(hub, found, running)
+                return work.run(hub, found, Running(tell=tell, stopped=progress.stopped, session=session))
             try:
-                return work.run(hub, found, running)
+                return work.run(hub, found, Running(tell=told, stopped=progress.stopped, session=session))
             except Superseded:
                 raise
             except CloisterError as error:
