@@ -82,7 +82,8 @@ class Charges:
 
     def __init__(self, hub: Hub, progress: Progress) -> None:
         self._hub, self._progress = hub, progress
-        self._noted = [_read(each) for each in progress.notes]
+        kept = ({name: each[name] for name in _NOTED.attributes} for each in progress.notes)  # the queue writes more beside it
+        self._noted: list[_Noted] = [_NOTED.made({**each, "cost": decode(each["cost"])}) for each in kept]
         self._earlier = self._made()
         self._answered: set[int | str] = set()
         self._runs = 0
@@ -226,11 +227,6 @@ class AttemptSession(Delegate):
         for each in releases:
             self._charges.answered(each.provenance.charges)
         self._begun()
-
-
-def _read(entry: Mapping[str, Any]) -> _Noted:
-    """A note as an attempt before this one has left it; the queue writes more beside it."""
-    return _NOTED.made({name: entry[name] for name in _NOTED.attributes} | {"cost": decode(entry["cost"])})
 
 
 def _sums(charges: Sequence[Charge]) -> dict[str, Guarantee]:
