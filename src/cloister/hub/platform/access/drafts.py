@@ -201,8 +201,8 @@ def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None)
         raise _wrong("until", "publishing shows answers to anyone, and is granted with an end", "a last day")
     check_methods(grant.rules.methods)
     if grant.rules.columns is not None and not grant.rules.columns:
-        instead = json.dumps(sorted(which.columns)[:2], ensure_ascii=False) if which.columns else "leave it out"
-        raise _wrong("columns", "it names no column; without the list, all may be read", instead)
+        names = json.dumps(sorted(which.columns)[:2], ensure_ascii=False) if which.columns else "leave it out"
+        raise _wrong("columns", "it names no column; without the list, all may be read", names)
     if row is None:
         for part in ("columns", "rows", "share", "risk"):
             if getattr(grant.rules, part):
