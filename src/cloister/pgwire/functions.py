@@ -90,7 +90,8 @@ def called(text: str) -> Called | None:
         raise _refused()
     columns = _columns(own[1 : first - 1], names)
     order, ended = _order(rest, names)
-    return Called(name, tuple(_value(word) for word in given[::2]), columns, order, _limit(ended))
+    values = tuple(unquoted(word.text) if word.kind == "string" else word.text for word in given[::2])
+    return Called(name, values, columns, order, _limit(ended))
 
 
 def _columns(listed: Sequence[Word], names: set[str]) -> tuple[tuple[str, str], ...]:
@@ -174,7 +175,3 @@ def _listed(given: Sequence[Word]) -> bool:
         and all(word.text == "," for word in given[1::2])
         and all(word.kind in ("string", "number") for word in given[::2])
     )
-
-
-def _value(word: Word) -> str:
-    return unquoted(word.text) if word.kind == "string" else word.text

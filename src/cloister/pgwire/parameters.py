@@ -202,7 +202,8 @@ def elements_of(text: str) -> list[str | None]:
         if match is None or len(found) == _MOST:
             raise _no_array()
         quoted, plain = match.groups()
-        found.append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL) if plain is None else _unless_null(plain))
+        text = re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL) if plain is None else plain
+        found.append(None if plain is not None and plain.upper() == "NULL" else text)
         at = match.end()
         if at == len(inside):
             return found
@@ -212,10 +213,6 @@ def elements_of(text: str) -> list[str | None]:
 
 
 _ELEMENT = re.compile(r'\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s{},"\\](?:[^{},"\\]*[^\s{},"\\])?))\s*+', re.DOTALL)
-
-
-def _unless_null(text: str) -> str | None:
-    return None if text.upper() == "NULL" else text
 
 
 def _no_array() -> Refused:

@@ -19,6 +19,7 @@ from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.anonymizing.order import MOST_LEVELS
+from cloister.hub.services.anonymizing.releasing import ANONYMISING
 from cloister.hub.work import orders
 from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
 from tests.hub.house import House, Visitor
@@ -179,6 +180,18 @@ def test_nothing_is_kept_of_a_release_whose_standing_ended(
         assert db.scalars(select(StoredRelease.id)).all() == []
         assert db.scalars(select(Arrival.id)).all() == []
     assert house.hub.ledger.unbounded("people")
+
+
+@ENDINGS
+def test_a_standing_that_ended_before_the_rows_are_read_marks_nothing(
+    house: House, owner: Visitor, monkeypatch: pytest.MonkeyPatch, ending: Any
+) -> None:
+    job = post(house, owner, "/anonymised", RELEASE).json()["job"]
+    monkeypatch.setattr(type(ANONYMISING), "rehearse", lambda *_: ending(house, owner))  # after the decision
+    assert Workers(house.hub, 0).run_one()
+    assert house.hub.ledger.unbounded("people") is False
+    with house.hub.database.reading() as db:
+        assert db.get_one(Job, job).state == "failed"
 
 
 @ENDINGS

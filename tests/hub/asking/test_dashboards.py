@@ -203,3 +203,12 @@ def test_what_cannot_be_asked_any_more_holds_up_no_other_part(stage: Stage):
         cost, page = refreshed(stage.ana, where)
     assert cost.endswith("ε = 0.1")
     assert "The dashboard was refreshed" in page
+
+
+def test_many_that_were_asked_together_are_refreshed_together(stage: Stage):
+    asked = {"questions": [f"{COUNT} WHERE age > {20 + each}" for each in range(9)], "spend": "0.1", "purpose": "a first look"}
+    made = stage.post("/questions/workload", asked, stage.ana)
+    assert made.status_code == 201, made.text
+    where = board(stage.ana, *(each["id"] for each in made.json()["releases"]))
+    grown(stage)
+    assert "The dashboard was refreshed" in refreshed(stage.ana, where)[1]

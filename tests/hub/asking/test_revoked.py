@@ -78,6 +78,22 @@ def test_a_job_ends_with_the_token_that_it_was_asked_with(stage: Stage):
     assert stage.charges == []
 
 
+@pytest.mark.parametrize("taken", [take_token, block], ids=["token", "account"])
+def test_who_is_shut_out_while_a_question_waits_for_a_seat_is_charged_nothing(stage: Stage, taken: Any):
+    seats = stage.hub.parts["asking seats"] = ConcurrencyLimit(1)
+    answers = list[Any]()
+    asking = threading.Thread(target=lambda: answers.append(stage.post("/questions", {"sql": COUNT, "spend": "0.2"})))
+    with seats.taken("another"):
+        asking.start()
+        while stage.ana.id not in seats._own:  # it came in, and waits
+            assert asking.is_alive()
+        taken(stage)
+    asking.join(60)
+    assert answers[0].status_code == 403
+    assert "charge" not in answers[0].text
+    assert stage.charges == []
+
+
 def test_nobody_takes_the_key_of_a_job_beforehand(stage: Stage):
     number = stage.post("/questions", {"sql": COUNT, "spend": "0.3"}, Prefer="respond-async").json()["job"]
     taken = [

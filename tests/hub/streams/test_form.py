@@ -9,10 +9,11 @@ from urllib.parse import unquote
 import pytest
 
 from cloister.hub.records.streams import HeldStream
-from cloister.hub.services.streams import release_due
+from cloister.hub.services.streams import opening, release_due
 from cloister.hub.services.streams.opening import Declared, declared_of
 from cloister.hub.web.render import ZONE_COOKIE
 from tests.hub.house import House
+from tests.hub.streams.test_rules import rule
 from tests.hub.streams.test_streams import HOUSE, Play
 from tests.hub.streams.test_streams import _later as later
 
@@ -146,3 +147,40 @@ def test_a_form_that_is_sent_twice_opens_one_stream(play: Play) -> None:
     assert play.api("POST", "", body, **sent).json() == play.api("POST", "", body, **sent).json()
     assert play.api("POST", "", body | {"title": "Another"}, **sent).status_code == 409
     assert len(play.api("GET", "").json()["streams"]) == 2
+
+
+def test_a_key_gives_no_stream_again_that_may_not_be_opened_now(play: Play) -> None:
+    body = HOUSE | {"since": play.house.hub.now().isoformat(), "until": later(play, 4)}
+    sent = {"Idempotency-Key": "again", **play.ada.bearer}
+    assert play.api("POST", "", body, **sent).status_code == 201
+    rule(play, actions=["stream.open"], deny=True)
+    assert play.api("POST", "", body, **sent).status_code == 403
+
+
+def test_what_died_behind_its_charge_is_opened_under_that_charge(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger, body = play.house.hub.ledger, HOUSE | {"since": play.house.hub.now().isoformat(), "until": later(play, 4)}
+    before, sent = len(ledger.populations()), {"Idempotency-Key": "dies", **play.ada.bearer}
+    with monkeypatch.context() as here:
+        here.setattr(opening, "Population", None)  # what follows the charge can't be done
+        assert play.api("POST", "", body, **sent).status_code == 500
+    opened = play.api("POST", "", body, **sent).json()["id"]
+    assert len(ledger.populations()) == before + 1
+    assert len(ledger.charges(f"stream {opened}")) == 1
+    assert play.api("POST", "", body, **sent).json()["id"] == opened
+
+
+def test_nobody_has_more_streams_than_may_be_though_two_are_opened_at_once(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, watching = HOUSE | {"since": play.house.hub.now().isoformat(), "until": later(play, 4)}, opening.watching
+    codes = list[int]()
+
+    def slowly(*given: Any, **how: Any) -> Any:
+        monkeypatch.setattr(opening, "watching", watching)
+        codes.append(play.api("POST", "", body).status_code)
+        return watching(*given, **how)
+
+    monkeypatch.setattr(opening, "watching", slowly)
+    monkeypatch.setattr(opening, "_MOST_STREAMS", 1)
+    refused = play.api("POST", "", body)
+    assert (codes, refused.status_code) == ([201], 403)
+    assert "the charge stands" in refused.text
+    assert len(play.api("GET", "").json()["streams"]) == 1

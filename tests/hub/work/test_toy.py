@@ -15,13 +15,15 @@ from typing import Any
 import pytest
 from babel.messages.pofile import read_po
 from fastapi import FastAPI
-from sqlalchemy import select
+from sqlalchemy import select, update
 
+from cloister.errors import AccessDenied
 from cloister.hub import services
 from cloister.hub.decisions.policy.actions import register_actions
 from cloister.hub.generation import bump
 from cloister.hub.platform.jobs import Timing, Workers
 from cloister.hub.records.access import Grant
+from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.web.languages import language_of
 from cloister.session import Release
@@ -149,6 +151,40 @@ def test_what_is_revoked_while_it_waits_leaves_nothing(play: tuple[House, Visito
     assert get(house, ana, f"/jobs/{job}").json()["state"] == "failed"
     assert str(house.hub.ledger.spent("people")) == "ε = 0"
     assert get(house, ana, "/releases?kind=all").json()["releases"] == []
+
+
+@pytest.mark.parametrize("taken", ["grant", "token", "account", "work"])
+def test_what_is_taken_away_before_the_charge_is_not_charged(
+    play: tuple[House, Visitor, Visitor, str], monkeypatch: pytest.MonkeyPatch, taken: str
+):
+    house, _, ana, grant = play
+    job = post(house, ana, "/tallies", WANTED).json()["job"]
+
+    def refused(*_: Any) -> None:
+        raise AccessDenied("The run was denied", why="its code was stopped", instead="ask the owner")
+
+    def slowly(*_: Any) -> None:
+        if taken == "work":
+            monkeypatch.setattr(type(toy.TALLYING), "still", refused)
+        with house.hub.database.begin() as db:
+            match taken:
+                case "grant":
+                    db.get_one(Grant, grant).revoked = house.hub.now()
+                    bump(db)
+                case "token":
+                    db.execute(update(ApiToken).where(ApiToken.person == ana.id).values(revoked=house.hub.now()))
+                case "account":
+                    db.execute(update(Person).where(Person.id == ana.id).values(blocked=True))
+
+    monkeypatch.setattr(type(toy.TALLYING), "rehearse", slowly)  # between the decision and the charge
+    assert Workers(house.hub, 0, Timing(lost=0)).run_one()
+    assert house.hub.ledger.charges("people") == []
+    with house.hub.database.reading() as db:
+        [line] = db.scalars(select(AuditLine).where(AuditLine.action == "tally.make")).all()
+    assert (line.outcome, line.cost) == ("denied", {})
+    if taken != "account":
+        told = ana.client.get(f"/api/v1/jobs/{job}").json()
+        assert (told["state"], "charge" in str(told["problem"])) == ("failed", False), told
 
 
 def test_it_is_short_and_each_of_its_texts_is_translated():

@@ -32,7 +32,7 @@ from cloister.hub.work.owner_view import make_view, seen_view
 from cloister.privacy import zero_of
 from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored
-from cloister.tables import Domain, Prepared, Text
+from cloister.tables import Domain, Text
 
 VIEW = "comparison"
 """The kind of owner view."""
@@ -128,18 +128,15 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
         progress.tell("reading the rows", 0.2)
 
         def told() -> dict[str, Any]:
-            parts = work.against.compare(row, _values(prepared, found.order.columns))
+            columns, codes = prepared.declaration.columns, prepared.rows([*found.order.columns])
+            parts = work.against.compare(
+                row, {name: _decoded(columns[name], codes[name].tolist()) for name in found.order.columns}
+            )
             return {"parts": [each for each in parts if each], "version": version, "made_of": str(row.details.get("version", ""))}
 
         return told
 
     return make_view(hub, payload, progress, work, kind=VIEW, path=f"{work.release.path}/comparisons", find=find)
-
-
-def _values(prepared: Prepared, names: tuple[str, ...]) -> dict[str, list[Any]]:
-    """Columns of the rows as the declaration has them: private."""
-    codes = prepared.rows([*names])
-    return {name: _decoded(prepared.declaration.columns[name], codes[name].tolist()) for name in names}
 
 
 def _decoded(domain: Domain, codes: list[Any]) -> list[Any]:

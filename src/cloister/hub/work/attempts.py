@@ -26,7 +26,6 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from cloister.errors import CloisterError
@@ -83,7 +82,8 @@ class Charges:
 
     def __init__(self, hub: Hub, progress: Progress) -> None:
         self._hub, self._progress = hub, progress
-        self._noted = [_read(each) for each in progress.notes]
+        kept = ({name: each[name] for name in _NOTED.attributes} for each in progress.notes)  # the queue writes more beside it
+        self._noted: list[_Noted] = [_NOTED.made({**each, "cost": decode(each["cost"])}) for each in kept]
         self._earlier = self._made()
         self._answered: set[int | str] = set()
         self._runs = 0
@@ -114,13 +114,13 @@ class Charges:
 
     @contextmanager
     def standing(self, withheld: str) -> Iterator[None]:
-        """Where an attempt before this one was charged, a refusal says so; `withheld`: what was not released."""
+        """Where something was charged already, a refusal says so; `withheld`: what was not released."""
         try:
             yield
         except Exchanged:  # it is decided once more
             raise
         except CloisterError as error:
-            if self.before and problem_of(error).status < 500:
+            if problem_of(error).status < 500 and self.charged:
                 raise charged(withheld, error) from None
             raise
 
@@ -160,12 +160,18 @@ class Charges:
 
 
 class AttemptSession(Delegate):
-    """A session that works for a job: it says what is charged before it is, and `stage` once the work has begun."""
+    """A session that works for a job: it says what is charged before it is, and is charged only while `still` refuses nothing;
+    `begun` is told once the work has."""
 
-    def __init__(self, session: Door, charges: Charges, tell: Callable[[str], None], stage: str) -> None:
+    def __init__(self, session: Door, charges: Charges, still: Callable[[], None], begun: Callable[[], None]) -> None:
         super().__init__(session)
-        self._session, self._charges, self._begun = session, charges, partial(tell, stage)
-        session.tell_charges(lambda what, costs: charges.about_to_charge(session.who, what, costs))
+        self._session, self._charges, self._begun = session, charges, begun
+
+        def told(what: str, costs: Mapping[str, Guarantee]) -> None:
+            still()
+            charges.about_to_charge(session.who, what, costs)
+
+        session.tell_charges(told)
 
     @property
     def choices(self) -> Random:
@@ -221,11 +227,6 @@ class AttemptSession(Delegate):
         for each in releases:
             self._charges.answered(each.provenance.charges)
         self._begun()
-
-
-def _read(entry: Mapping[str, Any]) -> _Noted:
-    """A note as an attempt before this one has left it; the queue writes more beside it."""
-    return _NOTED.made({name: entry[name] for name in _NOTED.attributes} | {"cost": decode(entry["cost"])})
 
 
 def _sums(charges: Sequence[Charge]) -> dict[str, Guarantee]:

@@ -35,8 +35,8 @@ class ConcurrencyLimit:
         self._lock = threading.Lock()
 
     @contextmanager
-    def taken(self, person: str) -> Iterator[None]:
-        """Hold a seat; refused at once to somebody of whom too many wait already."""
+    def taken(self, person: str) -> Iterator[bool]:
+        """Hold a seat, and hear whether it was waited for; refused at once to somebody of whom too many wait already."""
         with self._lock:
             own, here = self._own.get(person) or (threading.BoundedSemaphore(self.each), 0)
             if here >= self.most:
@@ -48,8 +48,14 @@ class ConcurrencyLimit:
                 )
             self._own[person] = own, here + 1
         try:
-            with own, self._all:
-                yield
+            with own:
+                waited = not self._all.acquire(blocking=False)
+                if waited:
+                    self._all.acquire()
+                try:
+                    yield waited or here >= self.each
+                finally:
+                    self._all.release()
         finally:
             with self._lock:
                 own, here = self._own[person]
@@ -59,16 +65,16 @@ class ConcurrencyLimit:
                     self._own[person] = own, here - 1
 
 
-def working(hub: Hub, caller: Caller) -> AbstractContextManager[None]:
+def working(hub: Hub, caller: Caller) -> AbstractContextManager[bool]:
     """A seat for a question that is answered."""
     return _seat(hub, caller, _WORKING, hub.settings.asking)
 
 
-def looking(hub: Hub, caller: Caller) -> AbstractContextManager[None]:
+def looking(hub: Hub, caller: Caller) -> AbstractContextManager[bool]:
     """A seat for a question that is only looked at: these keep to seats of their own, and leave the others to answers."""
     return _seat(hub, caller, _LOOKING, hub.settings.asking // 2)
 
 
-def _seat(hub: Hub, caller: Caller, name: str, number: int) -> AbstractContextManager[None]:
+def _seat(hub: Hub, caller: Caller, name: str, number: int) -> AbstractContextManager[bool]:
     seats: ConcurrencyLimit = hub.parts.get(name) or hub.parts.setdefault(name, ConcurrencyLimit(number))
     return seats.taken(caller.id)

@@ -36,7 +36,7 @@ from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ReleaseKind
 from cloister.hub.service import JobType, Progress
 from cloister.hub.work.attempts import AttemptSession, Charges
-from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Words
+from cloister.hub.work.authorise import AuthorisedOrder, Words
 from cloister.hub.work.bounds import account_of, check_own_share
 from cloister.hub.work.recheck import check_standing, note_refusal, present, withheld
 from cloister.hub.work.submitting import submit_once, telling
@@ -101,18 +101,17 @@ class Product:
     data_set: NewDataSet | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Running:
     """Work that is being done. Called, it gives the session that charges; what is asked for before that is free."""
 
-    def __init__(
-        self, work: OrderedWork[Any, Any], found: Authorised, charges: Charges, progress: Progress, tell: Callable[[str], None]
-    ) -> None:
-        self.tell, self.stopped = tell, progress.stopped
-        self._found, self._charges, self._begun = found, charges, list(work.stages)[-2]
+    tell: Callable[[str], None]
+    stopped: Callable[[], bool]
+    session: Callable[[], AttemptSession]
 
     def __call__(self) -> AttemptSession:
         self.tell(_FREE[1])
-        return AttemptSession(self._found.session, self._charges, self.tell, self._begun)
+        return self.session()
 
 
 class OrderedWork(ABC, Generic[Wanted, Found]):
@@ -181,7 +180,7 @@ class OrderedWork(ABC, Generic[Wanted, Found]):
         return error
 
     def still(self, hub: Hub, db: Db, found: Found) -> None:
-        """Refuse, in the transaction that would keep what was made, what has changed besides the policy."""
+        """Refuse, before a charge and in the transaction that would keep what was made, what has changed besides the policy."""
 
     def written(self, found: Found) -> dict[str, Any]:
         """What its audit entry says besides."""
@@ -243,12 +242,21 @@ def _run(work: OrderedWork[Any, Any], hub: Hub, payload: Mapping[str, Any], prog
                 return found
 
         def run(found: AuthorisedOrder[Any]) -> Product:
+            def still() -> None:
+                with charges.standing(work.words.withheld), hub.database.reading() as db:
+                    check_standing(hub, db, caller, found)
+                    work.still(hub, db, found)
+
+            def told(stage: str) -> None:  # nothing is charged of what is marked: it is looked at before each of its stages
+                still()
+                tell(stage)
+
             work.rehearse(found)
-            running = Running(work, found, charges, progress, tell)
+            session = partial(AttemptSession, found.session, charges, still, partial(tell, list(work.stages)[-2]))
             if not work.marked:
-                return work.run(hub, found, running)
+                return work.run(hub, found, Running(tell=tell, stopped=progress.stopped, session=session))
             try:
-                return work.run(hub, found, running)
+                return work.run(hub, found, Running(tell=told, stopped=progress.stopped, session=session))
             except Superseded:
                 raise
             except CloisterError as error:
@@ -301,8 +309,9 @@ def keep(
         return result
     with hub.database.begin() as db:
         progress.finish(db, result)
-        check_standing(hub, db, caller, found)
-        work.still(hub, db, found)
+        with charges.standing(work.words.withheld):
+            check_standing(hub, db, caller, found)
+            work.still(hub, db, found)
         add(db)
     return result
 

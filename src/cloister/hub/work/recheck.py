@@ -1,8 +1,9 @@
 """Whether what was made may still leave: what was revoked while it was worked on keeps it back.
 
 The decision was made before the charge. Between the two the owner may have revoked the grant, the token may have been revoked,
-the person blocked. So in the transaction that keeps a release the person is looked up once more, and where anything has changed
-that decides who may ask what, the policy is asked again. The charge stands, since rows were read; the release does not leave.
+the person blocked. So before each charge of a job, and in the transaction that keeps a release, the person is looked up once
+more, and where anything has changed that decides who may ask what, the policy is asked again. What was charged stands, since
+rows were read; the release does not leave.
 
 Every refusal of work has its audit entry and its counter: what, why, and what was charged all the same.
 """
@@ -86,32 +87,29 @@ class Recheck:
 
 
 def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: Recheck | None = None) -> None:
-    """Refuse to let something leave that could not be asked for any more. Money is not asked about again: it is paid. What the
-    grants of now let be risked, and drawn, is: nothing has left yet."""
+    """Refuse to charge, or to let leave, what could not be asked for any more. Money is not asked about again: it is decided on.
+    What the grants of now let be risked, and drawn, is: nothing has left yet."""
     terms, words, moment = found.terms, found.words, moment or Recheck()
-    try:
-        now = moment.present(hub, db, caller)
-        ended = False
-        for each in found.decisions.values():
-            ended = ended or (each.narrowed.until is not None and each.narrowed.until <= hub.now())
-        if not ended and moment.generation is None:
-            moment.generation = generation(db)
-        if not ended and moment.generation == found.generation and _STANDING(now) == _STANDING(caller):
-            return
-        facts = facts_of(hub, db)
-        objects = [facts.data_sets[each.id] for each in found.objects if each.id in facts.data_sets]
-        if len(objects) < len(found.objects):
-            raise AccessDenied(words.denied, why="the data set was deleted", instead="another data set")
-        if any(each.closed and not then.closed for each, then in zip(objects, found.objects, strict=True)):
-            raise AccessDenied(words.denied, why="the data set was closed", instead="ask its owner to open it again")
-        context = terms.context(hub, now, found.read, found.behind)
-        decisions = check_together(hub, db, now, terms.action, objects, context, facts)
-        who = account_of(facts, now, terms.project)
-        decisions = check_limits(hub, db, now, terms.action, objects, decisions, context, who)
-        if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):
-            raise AccessDenied(words.denied, why="fewer rows are open to you now", instead="the same once more")
-    except CloisterError as error:
-        raise charged(words.withheld, error) from None
+    now = moment.present(hub, db, caller)
+    ended = False
+    for each in found.decisions.values():
+        ended = ended or (each.narrowed.until is not None and each.narrowed.until <= hub.now())
+    if not ended and moment.generation is None:
+        moment.generation = generation(db)
+    if not ended and moment.generation == found.generation and _STANDING(now) == _STANDING(caller):
+        return
+    facts = facts_of(hub, db)
+    objects = [facts.data_sets[each.id] for each in found.objects if each.id in facts.data_sets]
+    if len(objects) < len(found.objects):
+        raise AccessDenied(words.denied, why="the data set was deleted", instead="another data set")
+    if any(each.closed and not then.closed for each, then in zip(objects, found.objects, strict=True)):
+        raise AccessDenied(words.denied, why="the data set was closed", instead="ask its owner to open it again")
+    context = terms.context(hub, now, found.read, found.behind)
+    decisions = check_together(hub, db, now, terms.action, objects, context, facts)
+    who = account_of(facts, now, terms.project)
+    decisions = check_limits(hub, db, now, terms.action, objects, decisions, context, who)
+    if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):
+        raise AccessDenied(words.denied, why="fewer rows are open to you now", instead="the same once more")
 
 
 def withheld(what: str, why: str, error: CloisterError) -> AccessDenied:

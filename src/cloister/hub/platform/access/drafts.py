@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import Any
 
 from cloister.errors import CloisterError, InvalidDeclaration
@@ -202,7 +201,8 @@ def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None)
         raise _wrong("until", "publishing shows answers to anyone, and is granted with an end", "a last day")
     check_methods(grant.rules.methods)
     if grant.rules.columns is not None and not grant.rules.columns:
-        raise _wrong("columns", "it names no column; without the list, all may be read", _some(which.columns))
+        names = json.dumps(sorted(which.columns)[:2], ensure_ascii=False) if which.columns else "leave it out"
+        raise _wrong("columns", "it names no column; without the list, all may be read", names)
     if row is None:
         for part in ("columns", "rows", "share", "risk"):
             if getattr(grant.rules, part):
@@ -215,8 +215,10 @@ def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None)
         condition_columns(grant.rules.rows, row)
     if grant.rules.share is not None:
         _check_share(hub, grant.rules.share, row)
-    if grant.rules.risk is not None:
-        _check_risk(grant.rules.risk, row)
+    if grant.rules.risk is not None and row.population is None:
+        raise _wrong("risk", "this data set spends no budget", "leave it empty")
+    if grant.rules.risk is not None and not 0 < grant.rules.risk < 1:
+        raise _wrong("risk", "0 would allow nothing, and 1 would not limit anything", "0.25")
 
 
 def condition_columns(text: str, row: DataSet) -> frozenset[str]:
@@ -243,13 +245,6 @@ def _check_share(hub: Hub, share: Guarantee, row: DataSet) -> None:
         raise _wrong("share", error.why, error.instead) from None
 
 
-def _check_risk(risk: Fraction, row: DataSet) -> None:
-    if row.population is None:
-        raise _wrong("risk", "this data set spends no budget", "leave it empty")
-    if not 0 < risk < 1:
-        raise _wrong("risk", "0 would allow nothing, and 1 would not limit anything", "0.25")
-
-
 def _named(form: Form, place: str) -> list[str]:
     """The names in a field. One in which only commas stand would be no condition at all, which nobody wrote."""
     written = form.text(place)
@@ -265,10 +260,6 @@ def _hours(form: Form) -> list[dict[str, Any]]:
         return []
     said = {"days": days, "from": begin, "to": end}
     return [{key: value for key, value in said.items() if value}]
-
-
-def _some(columns: frozenset[str]) -> str:
-    return json.dumps(sorted(columns)[:2], ensure_ascii=False) if columns else "leave it out"
 
 
 def _wrong(place: str, why: str, instead: str) -> InvalidDeclaration:

@@ -121,7 +121,10 @@ def _way(
     paid: dict[str, str] = {}
     try:
         with rush_of(hub).one():
-            with working(hub, caller):
+            with working(hub, caller) as waited:
+                if waited:  # they may have been shut out since they came in
+                    with hub.database.reading() as db:
+                        caller = present(hub, db, caller)
                 if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
                     asked = wish
                     _, spend = steadily(

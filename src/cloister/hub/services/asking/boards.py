@@ -21,7 +21,7 @@ from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, own_project
 from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
-from cloister.hub.ids import new_id
+from cloister.hub.ids import digest, new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import Dashboard
@@ -155,20 +155,20 @@ def refresh_price(hub: Hub, caller: Caller, number: str) -> RefreshPrice:
     costs: dict[str, Guarantee] = {}
     wishes: list[tuple[tuple[str, ...], QuestionRequest]] = []
     long, closed = list[str](), list[str]()
-    for old, digest, wish, charges in asked:
+    for old, before, wish, charges in asked:
         try:
             plan = explain(hub, caller, wish)
         except CloisterError:  # the others go on
             closed.append(old)
             continue
         if plan.time_limit > LONG:
-            if plan.digest != digest:
+            if plan.digest != before:
                 long.append(old)
             continue
         # a charge pays for one answer, or for several that agree
         group = groups.setdefault((charges, replace(wish, sql="SELECT")) if charges else old, [])
         twice = any(each.sql == wish.sql for _, each, *_ in group)
-        (groups.setdefault(old, []) if twice else group).append((old, wish, plan, plan.digest == digest))
+        (groups.setdefault(old, []) if twice else group).append((old, wish, plan, plan.digest == before))
     for group in groups.values():
         if all(same for *_, same in group):
             continue
@@ -197,7 +197,7 @@ def refresh(hub: Hub, caller: Caller, number: str, *, most: str, key: str) -> tu
     for place, (olds, wish) in enumerate(price.wishes):
         if place and time.monotonic() - begun > PATIENCE:
             return sum(sizes[:place]), sum(sizes[place:])
-        found = dict(zip(olds, _asked(hub, caller, wish, " ".join((key, *olds))), strict=True))
+        found = dict(zip(olds, _asked(hub, caller, wish, f"{key} {digest(' '.join(olds))}"), strict=True))
         with hub.database.begin() as db:  # each at once: what was charged is on the page, whatever happens to the next
             row = seen_board(hub, db, caller, number, own=True)
             row.layout = {"parts": [{**part, "release": found.get(part["release"], part["release"])} for part in _parts(row)]}

@@ -107,14 +107,11 @@ def chart_file(view: View, form: Literal["svg", "png"]) -> File:
     pages = (release.take(range(at, min(at + size, release.num_rows))) for at in range(0, release.num_rows, size))
     parts = [chart_of(each, view.confidence, shape, whole=release, truth=truth).to_dict(validate=False) for each in pages]
     schema = {"$schema": parts[0]["$schema"]}
-    whole = parts[0] if len(parts) == 1 else {**schema, "vconcat": [_without(each, "$schema", "config") for each in parts]}
+    bare = [{name: value for name, value in each.items() if name not in ("$schema", "config")} for each in parts]
+    whole = parts[0] if len(parts) == 1 else {**schema, "vconcat": bare}
     drawn = {**whole, "config": {**_config(), "background": "#ffffff"}}
     body = png(drawn) if form == "png" else retold(svg(drawn), view.language).encode()
     return File(name=f"release-{view.row.id}.{form}", body=body)
-
-
-def _without(part: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if name not in names}
 
 
 def _truth(language: Language) -> tuple[str, str]:

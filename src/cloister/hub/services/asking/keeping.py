@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import insert
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied
+from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
 from cloister.hub.database import DatabaseUnavailable
 from cloister.hub.hub import Hub
@@ -25,7 +25,7 @@ from cloister.hub.platform.trail import Act, write_all
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.statements import Statement
 from cloister.hub.work.authorise import Authorised
-from cloister.hub.work.recheck import Recheck, check_standing
+from cloister.hub.work.recheck import Recheck, charged, check_standing
 from cloister.ledger.commit import Entry, GroupCommit, Rush
 
 _PART = "asking keeper"
@@ -123,8 +123,8 @@ class _Keeper:
                 each = entry.work
                 try:
                     check_standing(hub, db, each.caller, each.found, moment)
-                except AccessDenied as error:  # it has only read
-                    entry.error = error
+                except CloisterError as error:  # it has only read
+                    entry.error = charged(each.found.words.withheld, error)
                 else:
                     may_leave.append(entry)
                     rows.extend([vars(row) for row in each.rows])

@@ -114,7 +114,10 @@ class HubSession:
                 call.shaped(function.shape(self._hub, caller, call.arguments, how))
                 return function.explain(self._hub, caller, call.arguments, how)
             caller = self._may("question.explain")
-            self._check_charged(caller, sql)
+            with self._hub.database.reading() as db:
+                if asked_in(self._hub, db, caller, sql) is not None:
+                    why = "what was released answers at no cost"
+                    raise UnsupportedQuery("EXPLAIN is not supported here", why=why, instead="the SELECT by itself")
             paid = "" if how.within is not None else how.spend or _EXAMPLE
             return explain(self._hub, caller, replace(self._wished(caller, sql, how), spend=paid, within=how.within))
 
@@ -169,13 +172,6 @@ class HubSession:
         how_asked: dict[str, Any] = {"confidence": how.confidence, "dialect": _DIALECT, "program": True, "logged": logged}
         found = answer_in(self._hub, caller, sql, **how_asked)
         return None if found is None else FreeAnswer(found[1].table, found[1].notes)
-
-    def _check_charged(self, caller: Caller, sql: str) -> None:
-        with self._hub.database.reading() as db:
-            if asked_in(self._hub, db, caller, sql) is not None:
-                raise UnsupportedQuery(
-                    "EXPLAIN is not supported here", why="what was released answers at no cost", instead="the SELECT by itself"
-                )
 
     def _wished(self, caller: Caller, sql: str, how: Asking) -> QuestionRequest:
         with self._hub.database.reading() as db:

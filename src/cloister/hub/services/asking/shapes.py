@@ -218,10 +218,9 @@ def plain(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     {'n': [1, None, None]}
     """
     return {
-        name: [each if isinstance(each, (int, str, bool)) or each is None else _other(each) for each in column]
+        name: [
+            finite(each) if isinstance(each, float) else each if isinstance(each, (int, str, bool, type(None))) else str(each)
+            for each in column
+        ]
         for name, column in columns.items()
     }
-
-
-def _other(value: Any) -> Any:
-    return finite(value) if isinstance(value, float) else str(value)

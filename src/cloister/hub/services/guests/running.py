@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, InvalidParameter
+from cloister.errors import InvalidParameter
 from cloister.guests import Guest
 from cloister.guests.blocks import Blocks
 from cloister.hub.caller import Caller
@@ -35,7 +35,6 @@ from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked
 from cloister.hub.work.orders import OrderedWork, Product, job_of
-from cloister.hub.work.recheck import charged
 from cloister.lazily import check_installed
 from cloister.printable import margin_text
 from cloister.privacy import Guarantee, exact_positive, zero_of
@@ -194,10 +193,7 @@ class _Running(OrderedWork[Order, ReadyRun]):
 
     def still(self, hub: Hub, db: Db, found: ReadyRun) -> None:
         """Code that was stopped meanwhile releases nothing. What is noticed of this run stops those that come after it."""
-        try:
-            check_admitted(db, found.order.algorithm, found.which.id, found.guest, found.table)
-        except AccessDenied as error:
-            raise charged(self.words.withheld, error) from None
+        check_admitted(db, found.order.algorithm, found.which.id, found.guest, found.table)
         for reason in found.noticed[:1]:
             quarantine(hub, db, db.get_one(Algorithm, found.order.algorithm), db.get_one(DataSet, found.which.id), reason)
 

@@ -23,7 +23,6 @@ from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
 from cloister.hub.database import of_each
@@ -175,17 +174,13 @@ class Bridge:
                 if over or row.id not in self._told:
                     self._client.publish(f"{topic}/schema", "" if over else json.dumps(declared.schema), qos=1, retain=True)
                 known = self._told.get(row.id, max(row.taken - 1, 0))
-                if row.taken > known and self._open_to_all(db, row):
+                owner = caller_for(self._hub, db, row.owner) if row.shown and row.taken > known else None
+                if owner is not None and sees(self._hub, db, owner, row):  # come from nowhere, as readers may have
                     for step in steps_of(db, row.id, after=known):
                         self._client.publish(f"{topic}/steps", json.dumps(step, ensure_ascii=False), qos=1, retain=True)
                 self._told[row.id] = row.taken
                 if over:
                     self._over.add(row.id)
-
-    def _open_to_all(self, db: Db, row: HeldStream) -> bool:
-        """Whether its steps may go to readers of whom the hub knows nothing: as its owner, come from nowhere, might see them."""
-        owner = caller_for(self._hub, db, row.owner) if row.shown else None
-        return owner is not None and sees(self._hub, db, owner, row)
 
 
 def _properties(packet: str) -> Any:

@@ -123,7 +123,7 @@ def _keep(hub: Hub, db: Db, stream: HeldStream, declared: Declared, accepted: _A
             None if each.get("id") is None else f"{device.id} {each['id']}"
             for each, device in zip(readings, senders, strict=True)
         ],
-        **{name: [_scalar(each.get(name)) for each in readings] for name in declared.fields},
+        **{name: [told if type(told := each.get(name)) in _SCALARS else None for each in readings] for name in declared.fields},
     }
     for number in np.unique(numbers[numbers > over]).tolist():
         chosen = np.flatnonzero(numbers == number).tolist()
@@ -136,11 +136,6 @@ def _keep(hub: Hub, db: Db, stream: HeldStream, declared: Declared, accepted: _A
         for place, many in enumerate(np.bincount(places[which], minlength=len(answers)).tolist()):
             if many:
                 answers[place][name] = many  # type: ignore[index]
-
-
-def _scalar(value: Any) -> Any:
-    """A list or an object is no value of a column."""
-    return value if type(value) in _SCALARS else None
 
 
 def waiting_of(hub: Hub, db: Db, stream: str, step: int) -> dict[str, list[Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import delete, select, true
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.database import last_seen, of_each, older_than
 from cloister.hub.decisions.checking import allowed, check, context_of
@@ -27,6 +27,7 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import Population
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
 from cloister.hub.work.idempotency import Claim, once
+from cloister.hub.work.recheck import charged
 from cloister.printable import is_printable
 from cloister.privacy import ZCDP, Guarantee, PureDP
 from cloister.query import Session
@@ -185,36 +186,52 @@ def _check_columns(found: object) -> None:
 
 
 def open_stream(hub: Hub, caller: Caller, declared: Declared, key: str = "") -> str:
-    """Charge for all steps and begin to take readings; the id, of one stream under one key."""
-    request = json.dumps(["stream", *_STORED.told(declared).items()]).encode()
-    return once(hub, caller, key, request, lambda claim: _open(hub, caller, declared, claim))[1].decode()
-
-
-def _open(hub: Hub, caller: Caller, declared: Declared, claim: Claim) -> tuple[int, bytes]:
-    """The charge comes first: a row without one would take readings that nothing pays for."""
-    number = new_id()
+    """Charge for all steps and begin to take readings; the id, of one stream under one key. What was charged under the key by who
+    died then is the same stream's."""
+    request = json.dumps(["stream", *_STORED.told(declared).items()])
+    number = hub.ledger.derive("stream", caller.id, key, request).hex()[:32] if key else new_id()
     which = _object(number, declared.title, caller.id, caller.institution)
+
+    def again(*_: object) -> None:
+        with hub.database.reading() as db:
+            check(hub, db, caller, "stream.open", which, context_of(hub, caller, purpose=declared.purpose))
+
+    return once(hub, caller, key, request.encode(), lambda claim: _open(hub, caller, declared, which, claim), again=again)[
+        1
+    ].decode()
+
+
+def _open(hub: Hub, caller: Caller, declared: Declared, which: Object, claim: Claim) -> tuple[int, bytes]:
+    """The charge comes first: a row without one would take readings that nothing pays for."""
+    number, population = which.id, which.population
     check_amount(declared.spend, "The budget")
     if declared.over(hub.now()) >= declared.steps.count:
         raise InvalidParameter("until is invalid", why="it is over: no reading would be taken", instead="a moment to come")
-    asked = context_of(hub, caller, purpose=declared.purpose, spend={which.population: Spend(asked=declared.spend)})
-    with hub.database.reading() as db:
+    asked = context_of(hub, caller, purpose=declared.purpose, spend={population: Spend(asked=declared.spend)})
+
+    def may(db: Db) -> None:
         check(hub, db, caller, "stream.open", which, asked)
         if len(list(db.scalars(select(HeldStream.id).where(HeldStream.owner == caller.id)))) >= _MOST_STREAMS:
             raise Conflict("The stream was not opened", why=f"you have {_MOST_STREAMS} already", instead="another account")
+
+    with hub.database.reading() as db:
+        may(db)
     with watching(hub, number, declared, who=caller.email) as found:
         found.open()
         steps = found.steps.count
     with hub.database.begin() as db:
-        check(hub, db, caller, "stream.open", which, asked)  # a rule of meanwhile: the charge stands, and nothing is opened
-        now, population = hub.now(), which.population
+        claim.store(db, 201, number.encode())
+        try:
+            may(db)
+        except CloisterError as error:
+            raise charged("The stream was not opened", error) from None
+        now = hub.now()
         db.add(Population(name=population, title=declared.title, owner=caller.id, created=now))
         held = dict(_STORED.told(declared))
         db.add(HeldStream(id=number, owner=caller.id, title=declared.title, declared=held, shown=declared.shown, created=now))
         cost = {population: str(declared.spend)}
         told: dict[str, Any] = {"purpose": declared.purpose, "cost": cost, "name": declared.title, "steps": steps}
         write(hub, db, caller, "stream.open", kind="stream", object_id=number, **told)
-        claim.store(db, 201, number.encode())
     return 201, number.encode()
 
 

@@ -47,7 +47,8 @@ def tables(hub: Hub, db: Db, caller: Caller, sql: str | None) -> list[FreeTable]
         return bool(row.taken) and (words is None or name_of(row) in words)
 
     for row in streams_of(hub, db, caller, limit=_LISTED, which=named):
-        steps = _steps(db, row.id, 1 if words is None else _STEPS)
+        newest = select(StreamStep.body).where(StreamStep.stream == row.id).order_by(StreamStep.number.desc())
+        steps = list(db.scalars(newest.limit(1 if words is None else _STEPS)))[::-1]
         with suppress(CloisterError):  # an older one whose columns are no table takes none from the others
             found += [_table(row, name_of(row), steps)] if steps else []
     return found
@@ -63,11 +64,6 @@ def _table(row: HeldStream, name: str, steps: Sequence[Mapping[str, Any]]) -> Fr
         cost={population_of(row.id): str(declared_of(row).spend)},
         answered=partial(_answered, name, table, columns_of(steps[-1])[1], bool(declared_of(row).epsilon)),
     )
-
-
-def _steps(db: Db, number: str, most: int) -> list[Mapping[str, Any]]:
-    wanted = select(StreamStep.body).where(StreamStep.stream == number).order_by(StreamStep.number.desc()).limit(most)
-    return list(reversed(list(db.scalars(wanted))))
 
 
 def _columns(steps: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
