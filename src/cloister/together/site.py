@@ -13,7 +13,7 @@ is asked about that first. One plan may keep the engine busy for so long as the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -33,7 +33,7 @@ from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Cells, NoisedRequest, exact_integers
 from cloister.tables.engines.row_sums import FeatureRows, Fit
 from cloister.tables.relations.public import checked
-from cloister.together.accounting import cost_of
+from cloister.together.accounting import cost_of, with_besides
 from cloister.together.checking import check_request
 from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.plan import Plan, declaration_of, round_about, shares_of
@@ -252,7 +252,7 @@ class SitePart:
             return self
         assert isinstance(request.table, Relation)
         if self._about is None or self._about.declared.digest != request.table.digest:  # type: ignore[union-attr]
-            [name] = request.table.bases()
+            [name] = request.names
             self._about = self.related(request.table, name, self.over.public)
         return self._about
 
@@ -262,9 +262,10 @@ class SitePart:
         check_request(request, declared := self._declared(request))
         return round_about(request, plan, signed, declared.columns)
 
-    def compiled(self, request: NoisedRequest, plan: Plan | None = None) -> Compiled:
-        """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet."""
-        self._agreed(request, plan)
+    def compiled(self, request: NoisedRequest, plan: Plan | None = None, besides: Iterable[Guarantee] = ()) -> Compiled:
+        """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet.
+        `besides`: what others cost that would be under the same charge."""
+        self._agreed(request, plan, besides=besides)
         return self._made(request)
 
     def take_part(self, round_: Round, request: NoisedRequest) -> SiteRound:
@@ -323,7 +324,9 @@ class SitePart:
             random=site.random,
         )
 
-    def _agreed(self, request: NoisedRequest, plan: Plan | None, round_id: str = "") -> Guarantee:
+    def _agreed(
+        self, request: NoisedRequest, plan: Plan | None, round_id: str = "", besides: Iterable[Guarantee] = ()
+    ) -> Guarantee:
         """What it costs here, if the owner's policy and the budget allow it."""
         site, last, text = self.site, self._last, request.under("").canonical()
         cost = last[1] if last is not None and last[0] == text else cost_of(request, self._declared(request))
@@ -339,7 +342,8 @@ class SitePart:
         how: dict[str, Any] = {"purpose": purpose, "who": who, "round": round_id, "whole": whole, "label": site.label}
         self._denied(None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request, **how)))
         remaining = site.ledger.remaining(site.population)
-        needed = cost if whole is None or round_id else whole  # a descent that could not be paid to its end is not begun
+        needed = cost if whole is None or round_id else whole  # what could not be paid to its end is not begun
+        needed = with_besides(needed, besides, remaining)
         if not needed <= remaining and not self._paid(round_id, cost):
             raise BudgetExceeded(
                 f"The site {site.name!r} takes no part",

@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from cloister.crypto import SigningKey, canonical_json
 from cloister.errors import CloisterError, EngineError, InvalidDeclaration, LedgerError
 from cloister.printable import shown
+from cloister.privacy import Guarantee
+from cloister.privacy.plain import guarantee_to_plain
 from cloister.together.agent import Caller
 from cloister.together.checking import MOST_NUMBERS
 from cloister.together.coordinator import Mailboxes, refusal, refused
@@ -102,17 +105,17 @@ class KeyHolderLine(Mailboxes):
         """Brings it a batch's header."""
         return self._answer("batch", data).decode()
 
-    def agreed(self, text: bytes) -> None:
+    def agreed(self, text: bytes, besides: Iterable[Guarantee] = ()) -> None:
         """Asks it in advance."""
-        self._answer("plan", text)
+        self._answer("plan", text, besides=[guarantee_to_plain(each) for each in besides])
 
     def answer(self, text: bytes) -> bytes:
         """What it answers under a charge."""
         return self._answer("pads", text, 8 * MOST_NUMBERS)
 
-    def _answer(self, kind: str, body: bytes, most: int = 0) -> bytes:
+    def _answer(self, kind: str, body: bytes, most: int = 0, **fields: Any) -> bytes:
         about, reads = hashlib.sha256(body).hexdigest(), kind == "pads"
-        message = pack(kind, about, HUB, self.key, body)
+        message = pack(kind, about, HUB, self.key, body, **fields)
         with contextlib.closing(self.ask({self.name: message}, about, most + (1 << 16), reads)) as answers:
             for _, found, _ in answers:
                 if found.kind == "refused":
@@ -168,7 +171,7 @@ class KeyHolderAgent(Caller):
         found = unpack(data, None, None, {HUB: self.pairing.hub})
         kinds: Mapping[str, Callable[[bytes], bytes | str | None]] = {
             "batch": self.holder.accept,
-            "plan": self.holder.agreed,
+            "plan": partial(self.holder.agreed, besides=found.besides),
             "pads": self.holder.answer,
             **(self._of_exact() if found.kind.startswith("exact ") else {}),
         }
