@@ -188,11 +188,7 @@ class Site:
         """Refuses a roster that this site did not join, or that another took the place of."""
         joined = self._rosters.get(roster.hub)
         if joined is None or joined.roster != roster:
-            raise InvalidDeclaration(
-                f"The site {self.name!r} takes no part",
-                why="it did not join this roster",
-                instead="the roster that it joined last",
-            )
+            raise _no_part(self.name, "it did not join this roster", "the roster that it joined last")
 
     def check_declared(self, columns: Mapping[str, Domain], unit: str | None, max_rows: int | None) -> None:
         """Refuses a joint table that is declared otherwise than the owner declared this one."""
@@ -274,19 +270,11 @@ class SitePart:
         site.check(round_.roster)
         plan = Plan.read(round_.plan)
         if plan.request != request.canonical():
-            raise InvalidDeclaration(
-                f"The site {site.name!r} takes no part",
-                why="the plan is about another request",
-                instead="the request of the plan",
-            )
+            raise _no_part(site.name, "the plan is about another request", "the request of the plan")
         read = self.read(plan, round_.id)  # what is signed is what is done
         about = read.table if isinstance(read.table, Relation) else None
         if isinstance(self.declared, Relation) and (about is None or about.describe() != self.declared.describe()):
-            raise InvalidDeclaration(
-                f"The site {site.name!r} takes no part",
-                why="the plan is about other rows than were made ready",
-                instead="the relation of the plan",
-            )
+            raise _no_part(site.name, "the plan is about other rows than were made ready", "the relation of the plan")
 
         plans: list[Compiled] = []
 
@@ -334,10 +322,8 @@ class SitePart:
         purpose, who = ("", "") if plan is None else (plan.purpose, plan.who)
         whole = None if request.fit is None else ZCDP(request.fit.most)
         if whole is not None and not cost <= whole:
-            raise InvalidDeclaration(
-                f"The site {site.name!r} takes no part",
-                why=f"a step costs {cost} there, and all of them are said to cost {whole}",
-                instead="steps that cost what they say",
+            raise _no_part(
+                site.name, f"a step costs {cost} there, and all of them are said to cost {whole}", "steps that cost what they say"
             )
         how: dict[str, Any] = {"purpose": purpose, "who": who, "round": round_id, "whole": whole, "label": site.label}
         self._denied(None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request, **how)))
@@ -451,11 +437,11 @@ def _out_of_time(site: str, seconds: float, charged: bool) -> OutOfTime:
 
 
 def _otherwise(site: str, what: str, own: object, joint: object) -> InvalidDeclaration:
-    return InvalidDeclaration(
-        f"The site {site!r} takes no part",
-        why=f"it declares the {what} as {own}, and the joint table as {joint}",
-        instead=f"{own}",
-    )
+    return _no_part(site, f"it declares the {what} as {own}, and the joint table as {joint}", f"{own}")
+
+
+def _no_part(site: str, why: str, instead: str) -> InvalidDeclaration:
+    return InvalidDeclaration(f"The site {site!r} takes no part", why=why, instead=instead)
 
 
 def signed_by(sites: Mapping[str, Site], roster: Roster) -> SignedRoster:
