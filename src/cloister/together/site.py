@@ -328,8 +328,7 @@ class SitePart:
         how: dict[str, Any] = {"purpose": purpose, "who": who, "round": round_id, "whole": whole, "label": site.label}
         self._denied(None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request, **how)))
         remaining = site.ledger.remaining(site.population)
-        needed = cost if whole is None or round_id else whole  # what could not be paid to its end is not begun
-        needed = with_besides(needed, besides, remaining)
+        needed = with_besides(cost if whole is None or round_id else whole, besides, remaining)  # to its end
         if not needed <= remaining and not self._paid(round_id, cost):
             raise BudgetExceeded(
                 f"The site {site.name!r} takes no part",

@@ -130,13 +130,12 @@ def _answer(analyst: Analyst, plan: Plan, purpose: str, owed: Mapping[str, Guara
     about = defaultdict[tuple[str, ...], list[NoisedRequest]](list)
     for each in requests:
         about[each.names].append(each)
-    compiled, turns = [], []  # what cannot be compiled is refused before it is charged
+    compiled = list[Asked]()  # what cannot be compiled is refused before it is charged
     for each in requests:
         *others, last = about[each.names]
         asked = replace(each, who=analyst.who, purpose=purpose, besides=tuple(others) if each is last else ())
         compiled.append((asked, tables[each.table].compiled(asked)))
-        turns.append(tables[each.table].turn())
-    with in_turn(turns, limit):
+    with in_turn([tables[each.table].turn() for each in requests], limit):
         return _charged(analyst, plan, purpose, owed, tables, compiled, limit)
 
 

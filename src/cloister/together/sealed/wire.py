@@ -15,7 +15,6 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 from cloister.crypto import SigningKey, canonical_json
@@ -154,7 +153,7 @@ class KeyHolderAgent(Caller):
         found = unpack(data, None, None, {HUB: self.pairing.hub})
         kinds: Mapping[str, Callable[[bytes], bytes | str | None]] = {
             "batch": self.holder.accept,
-            "plan": partial(self.holder.agreed, besides=found.besides),
+            "plan": lambda text: self.holder.agreed(text, found.besides),
             "pads": self.holder.answer,
             **(self._of_exact() if found.kind.startswith("exact ") else {}),
         }
