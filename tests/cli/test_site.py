@@ -338,17 +338,19 @@ def test_a_running_site_follows_the_rules_of_its_owner(tmp_path: Path, monkeypat
 
     def called(self: SiteAgent, *_: Any, **__: Any) -> None:
         never = text.replace('otherwise = "always"', 'otherwise = "never"').replace("[policy]", "time_limit = 7\n[policy]")
-        for written in (text, never, never.replace('"never"', '"nevr"'), text):
-            (folder / "site.toml").write_text(written, encoding="utf-8")
+        for written in (text, never, "", never.replace('"never"', '"nevr"'), text):
+            (folder / "site.toml").unlink(missing_ok=True)  # as an editor does that puts a new file in its place
+            if written:
+                (folder / "site.toml").write_text(written, encoding="utf-8")
             self.answer(b"garbage")
             found.append((self.site.policy.denies("study", "ada") is not None, self.site.time_limit))  # type: ignore[union-attr]
 
     monkeypatch.setattr(SiteAgent, "run", called)
     said(run("--data", str(folder)))
-    assert found == [(False, 300), (True, 7), (True, 7), (False, 300)]
+    assert found == [(False, 300), (True, 7), (True, 7), (True, 7), (False, 300)]
     log = [each for each in json.loads(said(run("show", "--data", str(folder), "--json")))["log"] if each["event"] != "refused"]
-    assert [each["event"] for each in log] == ["read", "not read", "read"]
-    assert "one of always, ask me, never" in log[1]["why"]
+    assert [each["event"] for each in log] == ["read", "not read", "not read", "read"]
+    assert "one of always, ask me, never" in log[2]["why"]
 
 
 def test_a_site_of_a_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,6 +245,24 @@ def test_a_site_without_budget_says_so_before_the_hub_charges() -> None:
         assert [str(site.spent) for site in sites] == ["ε = 1"] * 3
 
 
+@pytest.mark.parametrize(("short", "enough"), [(cl.PureDP("0.9"), cl.PureDP(1)), (cl.ZCDP("0.24"), cl.ZCDP("0.25"))])
+def test_a_site_that_could_pay_for_each_part_and_not_for_all_says_so_before_the_hub_charges(
+    short: Guarantee, enough: Guarantee
+) -> None:
+    """Each part alone it can pay for; the sum is in the measure of its own budget."""
+    parts = [Question(table="people", statistics=[Count()]), Question(table="people", by=("sex",), statistics=[Count()])]
+    sites = [*sites_of(count=2, budget=enough), sites_of(budget=short)[2]]
+    with session_of(joint_of(sites), cl.PureDP(10)) as session:
+        with pytest.raises(cl.BudgetExceeded, match="'site 2' takes no part"):
+            session.measure_all(parts, 1)
+        assert session.spent == cl.PureDP(0)
+        assert all(not site.ledger.charges(site.population) for site in sites)
+    sites = sites_of(budget=enough)
+    with session_of(joint_of(sites), cl.PureDP(10)) as session:
+        assert len(session.measure_all(parts, 1)) == 2
+    assert [site.spent for site in sites] == [enough] * 3
+
+
 def test_a_budget_in_epsilon_takes_no_gaussian_noise() -> None:
     with (
         session_of(joint_of(sites_of(budget=cl.PureDP(100))), cl.ZCDP(10)) as session,

@@ -22,6 +22,7 @@ import cloister as cl
 from cloister.crypto import SigningKey, canonical_json
 from cloister.errors import CloisterError
 from cloister.privacy import PureDP
+from cloister.session import Count, Question
 from cloister.together import Coordinator, JointTable, MemoryJournal, Roster, SignedRoster, Site, SiteAgent, SitesMissing
 from cloister.together.coordinator import Presence, RemoteParts
 from cloister.together.messages import MAGIC, opened, pack
@@ -461,6 +462,18 @@ def test_an_owner_is_asked_and_a_yes_holds_for_one_charge() -> None:
                 session.sql(COUNT, spend=50)
             assert session.spent == PureDP(0)
     assert len(agents[0].site.ledger.charges("a")) == 2
+
+
+def test_a_site_that_could_pay_for_each_part_and_not_for_all_says_so_over_the_wire() -> None:
+    parts = [Question(table="people", statistics=[Count()]), Question(table="people", by=("sex",), statistics=[Count()])]
+    agents = [SiteAgent(site_of(name, budget=cl.PureDP(90 if name == "a" else 100))) for name in "abc"]
+    coordinator = coordinator_of("abc")
+    with coordinator.serving() as hub, running(agents, hub), asked(coordinator) as session:
+        with pytest.raises(cl.BudgetExceeded, match="'a' takes no part: the request costs ε = 100 there, and ε = 90"):
+            session.measure_all(parts, 100)
+        assert session.spent == cl.PureDP(0)
+        assert all(not each.site.ledger.charges(each.name) for each in agents)
+        assert len(session.measure_all(parts, 90)) == 2
 
 
 def test_sites_have_any_names_and_one_may_have_no_rows() -> None:

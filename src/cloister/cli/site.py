@@ -385,7 +385,11 @@ def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | Non
 
 def _follow(data: Path, here: _Here, seen: list[bytes]) -> None:
     """Where the owner changed the file, its rules and time limit hold from now on; where it is wrong, those that did."""
-    if (text := (data / "site.toml").read_bytes()) != seen[0]:
+    try:
+        text = (data / "site.toml").read_bytes()
+    except OSError:  # an editor puts another in its place
+        text = b""
+    if text != seen[0]:
         seen[0], event, details = text, "read", {"what": "site.toml"}
         try:
             settings = _settings(data)

@@ -25,7 +25,7 @@ For the blocks that sessions measure the bound is what the hub charges: the part
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -35,7 +35,7 @@ from typing import Any, TypeAlias
 
 from cloister.errors import UnsupportedQuery
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
-from cloister.privacy import ZCDP, Guarantee, PureDP
+from cloister.privacy import ZCDP, Guarantee, PureDP, zero_of
 from cloister.tables import Aggregate, Aggregation, Domain, Text
 from cloister.tables.engines.compiler import Declared
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, RangeSums
@@ -66,6 +66,16 @@ class Loss:
         if not self.doubled_rho:
             return PureDP(self.epsilon)
         return ZCDP((self.doubled_rho + self.epsilon**2) / 2)
+
+
+def with_besides(cost: Guarantee, besides: Iterable[Guarantee], remaining: Guarantee) -> Guarantee:
+    """What a request costs with those besides it under one charge, each in the measure of a budget of which so much remains.
+
+    >>> with_besides(PureDP(1), [PureDP(1)], PureDP(3)), with_besides(PureDP(1), [PureDP(1)], ZCDP(3))
+    (PureDP(epsilon='2'), ZCDP(rho='1'))
+    """
+    others = tuple(besides)
+    return sum(others, zero_of(remaining) + cost) if others else cost
 
 
 def cost_of(request: NoisedRequest, declared: Declared) -> Guarantee:

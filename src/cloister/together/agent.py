@@ -63,6 +63,11 @@ class Caller:
 
     name: str
     key: SigningKey
+    _note: Note
+    called, whose = "", "owner"
+    """What it is called where it failed, and whose it is."""
+    look: Callable[[], object] = bool
+    """Called before each message is answered: it may change a site's policy and time limit."""
 
     @property
     def joined(self) -> str:
@@ -71,7 +76,31 @@ class Caller:
 
     def answer(self, data: bytes) -> bytes:
         """The answer to a message of the hub; a refusal is one."""
+        about = ""
+        try:
+            self.look()
+            about = opened(data).round
+            return self._answered(data)
+        except LedgerError as error:  # it says what whoever runs it keeps where
+            self._noted("failed", about, error.what, error.why)
+        except CloisterError as error:
+            self._noted("stopped" if isinstance(error, OutOfTime) else "refused", about, error.what, error.why)
+            return refused(error, about, self.name, self.key)
+        except Exception as error:  # its words may hold a row, and are for nobody
+            self._noted("failed", about, type(error).__name__)
+        why = f"its own {self.whose} can see where"
+        failed = EngineError(f"The {self.called or f'site {self.name!r}'} failed", why=why, instead="the same question later")
+        return refused(failed, about, self.name, self.key)
+
+    def _answered(self, data: bytes) -> bytes:
         raise NotImplementedError
+
+    def _noted(self, event: str, about: str, what: str = "", why: str = "") -> None:
+        """Notes why nothing is answered. Whoever sends a message may call its round anything; and where the disk is full, a no is
+        still a no, and the party goes on."""
+        words = {"about": about[:64], "what": what[:_WORDS], "why": why[:_WORDS]}
+        with suppress(OSError):
+            self._note(event, {name: shown(text) for name, text in words.items() if text})
 
     def between(self) -> None:
         """What it does while the hub waits for no answer."""
@@ -167,9 +196,6 @@ class SiteAgent(Caller):
     'refused'
     """
 
-    look: Callable[[], object] = bool
-    """Called before each message is answered: it may change a site's policy and time limit."""
-
     def __init__(
         self, site: Site | Mapping[str, Site], *, note: Note | None = None, stale: Callable[[], bool] = lambda: False
     ) -> None:
@@ -213,38 +239,11 @@ class SiteAgent(Caller):
             try:
                 self._parts = self._ready()
             except CloisterError as error:
-                self._noted("not read", "", what=error.what, why=error.why)
+                self._noted("not read", "", error.what, error.why)
             except Exception as error:  # its words may hold a row
-                self._noted("not read", "", what=type(error).__name__)
+                self._noted("not read", "", type(error).__name__)
             else:
                 self._noted("read", "")
-
-    def answer(self, data: bytes) -> bytes:
-        """The answer to a message of the hub; a refusal is one."""
-        round_id = ""
-        try:
-            self.look()
-            head = opened(data)
-            round_id = head.round
-            return self._joined(data, head) if head.kind == "roster" else self._answered(data)
-        except LedgerError as error:  # it says what the owner keeps where
-            self._noted("failed", round_id, what=error.what, why=error.why)
-        except CloisterError as error:
-            event = "stopped" if isinstance(error, OutOfTime) else "refused"
-            self._noted(event, round_id, what=error.what, why=error.why)
-            return refused(error, round_id, self.site.name, self.site._key)
-        except Exception as error:  # its words may hold a row, and are for nobody
-            self._noted("failed", round_id, what=type(error).__name__)
-        failed = EngineError(
-            f"The site {self.site.name!r} failed", why="its own owner can see where", instead="the same question later"
-        )
-        return refused(failed, round_id, self.site.name, self.site._key)
-
-    def _noted(self, event: str, round_id: str, **words: str) -> None:
-        """Notes why nothing is answered. Whoever sends a message may call its round anything; and where the disk is full, a no is
-        still a no, and the site goes on."""
-        with suppress(OSError):
-            self._note(event, {"about": shown(round_id[:64]), **{name: shown(text[:_WORDS]) for name, text in words.items()}})
 
     def _joined(self, data: bytes, head: Message) -> bytes:
         """A roster that all signed, this site's owner among them: the site takes part under it from now on."""
@@ -264,6 +263,8 @@ class SiteAgent(Caller):
         return pack("agreed", "", self.site.name, self.site._key)
 
     def _answered(self, data: bytes) -> bytes:
+        if (head := opened(data)).kind == "roster":
+            return self._joined(data, head)
         if self.signed is None:
             raise RoundRefused(
                 "A message was refused", why="this site joined no roster of this hub", instead="cloister site sign"
@@ -284,7 +285,7 @@ class SiteAgent(Caller):
             request = part.read(plan)
             if found.fields.get("round"):  # a hub of an earlier version does not say it
                 self._check_round(part.round(request, plan, self.signed), found.fields["round"])
-            part.compiled(request, plan)
+            part.compiled(request, plan, found.besides)
         return pack("agreed", found.round, self.site.name, self.site._key, declared=part.site.declared)
 
     def _part(self, plan: Plan) -> SitePart:

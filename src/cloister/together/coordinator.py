@@ -29,7 +29,7 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,6 +52,8 @@ from cloister.errors import (
 )
 from cloister.installed import install
 from cloister.printable import shown
+from cloister.privacy import Guarantee
+from cloister.privacy.plain import guarantee_to_plain
 from cloister.tables import PrivateTable, PublicTable, Relation
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest
@@ -571,11 +573,11 @@ class RemoteParts:
         self.declared = self._agreed("declaration", self._declared)
         """By site, the digest of its own declaration with which it agreed to the table's."""
 
-    def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
+    def compiled(self, request: NoisedRequest, plan: Plan, round_id: str, besides: Sequence[Guarantee]) -> Compiled:
         """Who takes part: every site is asked in advance, and what one owner refuses is refused. Who was away, changed its
         site.toml since, or has another table of this name agrees to the declaration first."""
-        [name] = [request.table] if isinstance(request.table, str) else request.table.bases()
-        found = self._agreed("request", plan.text, round=round_id)
+        [name] = request.names
+        found = self._agreed("request", plan.text, round=round_id, besides=[guarantee_to_plain(each) for each in besides])
         new = [site for site, digest in found.items() if not digest or self.declared.get(site) != digest]
         self.declared |= self._agreed("declaration", self._declared, new, table=name) if new else {}
         return tuple(found)
@@ -618,7 +620,7 @@ class RemoteParts:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _agreed(self, kind: str, body: bytes, among: Collection[str] = (), **fields: str) -> dict[str, str]:
+    def _agreed(self, kind: str, body: bytes, among: Collection[str] = (), **fields: Any) -> dict[str, str]:
         """The sites (a quorum, or all `among`) that agree in advance, each with its digest. A refusal or silence is raised."""
         about, agreed, asked = hashlib.sha256(body).hexdigest(), dict[str, str](), among or self._roster.sites
         message = pack(kind, about, HUB, self._coordinator.key, body, **fields)

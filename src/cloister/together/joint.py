@@ -25,6 +25,7 @@ from cloister.crypto import SigningKey
 from cloister.errors import CloisterError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random, default_random
 from cloister.noise.mechanism import narrowed
+from cloister.privacy import Guarantee
 from cloister.tables import Abilities, Answering, Domain, Place, Prepared, PrivateTable, PublicTable, Relation, Workspace
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Noised, NoisedRequest
@@ -234,7 +235,7 @@ class AtSites(Elsewhere):
         round_ = self._round(request)
         for _, shares in shares_of(round_, request):
             _ = shares.share  # a share that is too narrow is refused here
-        return self.parts.compiled(request, self._plan(request), round_.id)
+        return self.parts.compiled(request, self._plan(request), round_.id, self._besides(request))
 
     def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
         """The sum of the sites' integers with the noise that they made together, and its law."""
@@ -274,9 +275,9 @@ class LocalParts:
     def __init__(self, parts: Sequence[SitePart]) -> None:
         self.parts = parts
 
-    def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
+    def compiled(self, request: NoisedRequest, plan: Plan, round_id: str, besides: Sequence[Guarantee]) -> Compiled:
         """Each site's plans; raises what one of them refuses."""
-        return tuple([part.compiled(request, plan) for part in self.parts])
+        return tuple([part.compiled(request, plan, besides) for part in self.parts])
 
     def asked(self, round_: Round, request: NoisedRequest, compiled: Compiled, refusals: dict[str, CloisterError]) -> Answers:
         """How each site is asked in a round: one after another. Why one drops out is noted among the refusals."""
@@ -315,7 +316,7 @@ class JointPrepared(AtSites, Prepared):
 
     def __init__(self, table: PrivateTable, parts: LocalParts | RemoteParts, source: JointSource, workspace: Workspace) -> None:
         Prepared.__init__(self, table, materialised=True, workspace=workspace)
-        self.parts, self.source = parts, source
+        self.parts, self.source, self.base = parts, source, table
         self.token = default_random().bytes(16).hex()
 
     def related(
@@ -342,7 +343,7 @@ class JointRelated(AtSites):
 
     def __init__(self, home: JointPrepared, relation: Relation, name: str, public: Mapping[str, PublicTable]) -> None:
         self.declared, self.workspace = relation, home.workspace
-        self.source, self.token = home.source, home.token
+        self.source, self.token, self.base = home.source, home.token, home.base
         self.parts = home.parts.related(relation, name, public)
 
 

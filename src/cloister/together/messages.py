@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from cloister.crypto import canonical_json, is_signed
 from cloister.crypto.identities import SIGNATURE_BYTES
 from cloister.errors import CloisterError
+from cloister.privacy.plain import guarantee_from_plain
 
 if TYPE_CHECKING:
     from cloister.crypto import SigningKey
+    from cloister.privacy import Guarantee
 
 MAGIC = b"cloister together 1\n"
 _LONGEST_HEADER = 1 << 20
@@ -39,6 +41,12 @@ class Message:
     sender: str
     fields: Mapping[str, Any]
     body: bytes
+
+    @property
+    def besides(self) -> list[Guarantee]:
+        """What others cost that would be under the same charge, where a message says it."""
+        found = (guarantee_from_plain(each) for each in self.fields.get("besides", ()))
+        return [each for each in found if each is not None]
 
 
 def pack(kind: str, round_id: str, sender: str, key: SigningKey, body: bytes = b"", **fields: Any) -> bytes:

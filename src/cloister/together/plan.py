@@ -18,9 +18,11 @@ from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise.laws import LAWS
 from cloister.noise.shares import NoiseShares
 from cloister.printable import is_text, shown
+from cloister.privacy import Guarantee
 from cloister.tables import Answering, Domain, Groups, PrivateTable
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, exact_integers
 from cloister.tables.engines.row_sums import RowSums
+from cloister.together.accounting import cost_of
 from cloister.together.roster import SignedRoster
 from cloister.together.rounds import Round
 
@@ -86,6 +88,8 @@ class Elsewhere(Answering):
 
     source: Any
     """Of which `purpose` and `who` stand in place of what the session says of each question, where they are given."""
+    base: PrivateTable
+    """The table, as it is declared, whatever is asked of it."""
     token: str
     """No two sessions ask under one charge, whatever theirs are called."""
     nowhere: ClassVar[str]
@@ -104,6 +108,10 @@ class Elsewhere(Answering):
         given = self.source.purpose or request.purpose, self.source.who or request.who
         purpose, who = (shown(each.strip())[:LONGEST_WORDS] for each in given)  # or the first of a long one are all blanks
         return Plan(request=request.canonical(), token=self.token, purpose=purpose, who=who)
+
+    def _besides(self, request: NoisedRequest) -> list[Guarantee]:
+        """What others cost under the same charge: whoever can't pay for all says so before it."""
+        return [cost_of(each, self.base if isinstance(each.table, str) else each.table) for each in request.besides]
 
     def _reading(self, work: Any) -> Any:
         return work()

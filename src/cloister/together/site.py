@@ -13,7 +13,7 @@ is asked about that first. One plan may keep the engine busy for so long as the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -33,7 +33,7 @@ from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Cells, NoisedRequest, exact_integers
 from cloister.tables.engines.row_sums import FeatureRows, Fit
 from cloister.tables.relations.public import checked
-from cloister.together.accounting import cost_of
+from cloister.together.accounting import cost_of, with_besides
 from cloister.together.checking import check_request
 from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.plan import Plan, declaration_of, round_about, shares_of
@@ -188,11 +188,7 @@ class Site:
         """Refuses a roster that this site did not join, or that another took the place of."""
         joined = self._rosters.get(roster.hub)
         if joined is None or joined.roster != roster:
-            raise InvalidDeclaration(
-                f"The site {self.name!r} takes no part",
-                why="it did not join this roster",
-                instead="the roster that it joined last",
-            )
+            raise _no_part(self.name, "it did not join this roster", "the roster that it joined last")
 
     def check_declared(self, columns: Mapping[str, Domain], unit: str | None, max_rows: int | None) -> None:
         """Refuses a joint table that is declared otherwise than the owner declared this one."""
@@ -252,7 +248,7 @@ class SitePart:
             return self
         assert isinstance(request.table, Relation)
         if self._about is None or self._about.declared.digest != request.table.digest:  # type: ignore[union-attr]
-            [name] = request.table.bases()
+            [name] = request.names
             self._about = self.related(request.table, name, self.over.public)
         return self._about
 
@@ -262,9 +258,10 @@ class SitePart:
         check_request(request, declared := self._declared(request))
         return round_about(request, plan, signed, declared.columns)
 
-    def compiled(self, request: NoisedRequest, plan: Plan | None = None) -> Compiled:
-        """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet."""
-        self._agreed(request, plan)
+    def compiled(self, request: NoisedRequest, plan: Plan | None = None, besides: Iterable[Guarantee] = ()) -> Compiled:
+        """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet.
+        `besides`: what others cost that would be under the same charge."""
+        self._agreed(request, plan, besides=besides)
         return self._made(request)
 
     def take_part(self, round_: Round, request: NoisedRequest) -> SiteRound:
@@ -273,19 +270,11 @@ class SitePart:
         site.check(round_.roster)
         plan = Plan.read(round_.plan)
         if plan.request != request.canonical():
-            raise InvalidDeclaration(
-                f"The site {site.name!r} takes no part",
-                why="the plan is about another request",
-                instead="the request of the plan",
-            )
+            raise _no_part(site.name, "the plan is about another request", "the request of the plan")
         read = self.read(plan, round_.id)  # what is signed is what is done
         about = read.table if isinstance(read.table, Relation) else None
         if isinstance(self.declared, Relation) and (about is None or about.describe() != self.declared.describe()):
-            raise InvalidDeclaration(
-                f"The site {site.name!r} takes no part",
-                why="the plan is about other rows than were made ready",
-                instead="the relation of the plan",
-            )
+            raise _no_part(site.name, "the plan is about other rows than were made ready", "the relation of the plan")
 
         plans: list[Compiled] = []
 
@@ -323,7 +312,9 @@ class SitePart:
             random=site.random,
         )
 
-    def _agreed(self, request: NoisedRequest, plan: Plan | None, round_id: str = "") -> Guarantee:
+    def _agreed(
+        self, request: NoisedRequest, plan: Plan | None, round_id: str = "", besides: Iterable[Guarantee] = ()
+    ) -> Guarantee:
         """What it costs here, if the owner's policy and the budget allow it."""
         site, last, text = self.site, self._last, request.under("").canonical()
         cost = last[1] if last is not None and last[0] == text else cost_of(request, self._declared(request))
@@ -331,15 +322,13 @@ class SitePart:
         purpose, who = ("", "") if plan is None else (plan.purpose, plan.who)
         whole = None if request.fit is None else ZCDP(request.fit.most)
         if whole is not None and not cost <= whole:
-            raise InvalidDeclaration(
-                f"The site {site.name!r} takes no part",
-                why=f"a step costs {cost} there, and all of them are said to cost {whole}",
-                instead="steps that cost what they say",
+            raise _no_part(
+                site.name, f"a step costs {cost} there, and all of them are said to cost {whole}", "steps that cost what they say"
             )
         how: dict[str, Any] = {"purpose": purpose, "who": who, "round": round_id, "whole": whole, "label": site.label}
         self._denied(None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request, **how)))
         remaining = site.ledger.remaining(site.population)
-        needed = cost if whole is None or round_id else whole  # a descent that could not be paid to its end is not begun
+        needed = with_besides(cost if whole is None or round_id else whole, besides, remaining)  # to its end
         if not needed <= remaining and not self._paid(round_id, cost):
             raise BudgetExceeded(
                 f"The site {site.name!r} takes no part",
@@ -447,11 +436,11 @@ def _out_of_time(site: str, seconds: float, charged: bool) -> OutOfTime:
 
 
 def _otherwise(site: str, what: str, own: object, joint: object) -> InvalidDeclaration:
-    return InvalidDeclaration(
-        f"The site {site!r} takes no part",
-        why=f"it declares the {what} as {own}, and the joint table as {joint}",
-        instead=f"{own}",
-    )
+    return _no_part(site, f"it declares the {what} as {own}, and the joint table as {joint}", f"{own}")
+
+
+def _no_part(site: str, why: str, instead: str) -> InvalidDeclaration:
+    return InvalidDeclaration(f"The site {site!r} takes no part", why=why, instead=instead)
 
 
 def signed_by(sites: Mapping[str, Site], roster: Roster) -> SignedRoster:

@@ -28,7 +28,6 @@ BODIES: Mapping[str, Any] = {
     "Allotting": {"who": "mallory@example.org", "amount": "0.1"},
     "Saying": {"text": "hello"},
     "HelperSays": {},
-    "JointInviting": {"count": 1},
     "Refusing": {"reason": "no"},
     "NewVersion": {"upload": "x"},
     "NewWindow": {"upload": "x", "window": "2026"},

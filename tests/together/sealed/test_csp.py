@@ -16,6 +16,7 @@ import cloister as cl
 from cloister.cli import cli
 from cloister.crypto import SigningKey
 from cloister.ledger import Ledger
+from cloister.session import Count, Question
 from cloister.together import KeyHolderAgent, KeyHolderLine
 from tests.together.parties import HUB_KEY
 from tests.together.sealed.cells import OWNER, ages, holder_of
@@ -120,6 +121,8 @@ def test_over_the_wire_refusals_have_the_key_holders_words(tmp_path: Path) -> No
                 session.sql("SELECT AVG(age) FILTER (WHERE sex = 'F') AS a FROM people", spend="0.5")
                 with pytest.raises(cl.BudgetExceeded, match="'keys' says: The key holder refused a request: it costs ε = 2"):
                     session.sql("SELECT COUNT(*) AS n FROM people WHERE sex = 'F'", spend=2)
+                with pytest.raises(cl.BudgetExceeded, match=r"it costs ε = 0\.8, and ε = 0\.5"):  # each part is 0.4
+                    session.measure_all([Question(table="people", by=by, statistics=[Count()]) for by in ((), ("sex",))], "0.8")
                 assert str(session.spent) == str(holder.spent("patients")) == "ε = 0.5"  # refused before anything was charged
         finally:
             stop.set()

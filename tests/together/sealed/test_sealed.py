@@ -18,6 +18,7 @@ import cloister as cl
 from cloister.crypto import WrongKey, unseal
 from cloister.learn import PCA, GaussianNB, KMeans, LinearRegression
 from cloister.noise import DiscreteLaplace, Random, SummedNoise
+from cloister.session import Count, Question
 from cloister.tables import Aggregate, Aggregation, Base, Column, Compare, Extended, Literal
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
 from cloister.tables.expression import scalars
@@ -165,6 +166,20 @@ def test_what_is_no_linear_map_of_the_cells_is_refused_before_a_charge(tmp_path:
             with pytest.raises(cl.UnsupportedQuery, match=line):
                 session.sql(sql, spend=1)
         assert session.spent == holder.spent("patients") == cl.ZCDP(0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"), [({"budget": cl.PureDP("1.5")}, "it costs ε = 2,"), ({"a_day": 1}, "1 charges a day")]
+)
+def test_who_would_refuse_a_later_part_refuses_the_first_before_a_charge(tmp_path: Path, limits: Any, why: str) -> None:
+    holder = holder_of(**limits)
+    parts = [Question(table="people", by=by, statistics=[Count()]) for by in ((), ("sex",))]
+    with session_of(panel(tmp_path, holder), holder, cl.PureDP(10)) as session:
+        with pytest.raises(cl.CloisterError, match=why):
+            session.measure_all(parts, 2)
+        assert session.spent == cl.PureDP(0)
+        assert not holder.ledger.charges("patients")
+        session.measure_all(parts[:1], "1.5")
 
 
 def random_scalar(random: Any, depth: int) -> Any:

@@ -8,6 +8,7 @@ the rule that `analyst.py` states.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -25,6 +26,7 @@ from cloister.session.questions.spend import Spend, Spending, amount_of, spend_o
 from cloister.session.releases.store import Found, Stored, to_bytes
 from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Answering, Relation, check_aggregation
+from cloister.tables.engines.noised import NoisedRequest
 
 Weights = Sequence[Fraction] | None
 """The part of the spend that each shape of a workload takes."""
@@ -124,13 +126,16 @@ def _answer(analyst: Analyst, plan: Plan, purpose: str, owed: Mapping[str, Guara
     analyst.progress("preparing the tables")
     snapshot, limit = analyst.registry.snapshot, analyst.time_limit or plan.time_limit
     tables = {part.shape.question.table: snapshot.rows_of(part.shape.question.table) for part in plan.parts}
-    compiled, turns = [], []  # what cannot be compiled is refused before it is charged
-    for number, part in enumerate(plan.parts):
-        prepared = tables[part.shape.question.table]
-        request = replace(request_of(part, number, prepared), who=analyst.who, purpose=purpose)
-        compiled.append((request, prepared.compiled(request)))
-        turns.append(prepared.turn())
-    with in_turn(turns, limit):
+    requests = [request_of(part, number, tables[part.shape.question.table]) for number, part in enumerate(plan.parts)]
+    about = defaultdict[tuple[str, ...], list[NoisedRequest]](list)
+    for each in requests:
+        about[each.names].append(each)
+    compiled = list[Asked]()  # what cannot be compiled is refused before it is charged
+    for each in requests:
+        *others, last = about[each.names]
+        asked = replace(each, who=analyst.who, purpose=purpose, besides=tuple(others) if each is last else ())
+        compiled.append((asked, tables[each.table].compiled(asked)))
+    with in_turn([tables[each.table].turn() for each in requests], limit):
         return _charged(analyst, plan, purpose, owed, tables, compiled, limit)
 
 

@@ -333,6 +333,13 @@ class NoisedRequest:
     who: str = ""
     purpose: str = ""
     """By whom and for what it is asked: for owners who decide by it, and no part of the request itself."""
+    besides: tuple[NoisedRequest, ...] = ()
+    """Of the last of a charge, the others about its table: owners who can't pay for all are to say so before the charge."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The private tables that it is about."""
+        return (self.table,) if isinstance(self.table, str) else self.table.bases()
 
     @property
     def fit(self) -> Fit | None:
@@ -348,7 +355,7 @@ class NoisedRequest:
 
     def under(self, charge: int | str) -> NoisedRequest:
         """The same request under a charge that stands."""
-        return replace(self, charge=str(charge))
+        return replace(self, charge=str(charge), besides=())
 
     def plain(self) -> dict[str, Any]:
         """The request as plain data, of which a digest or a signature can be taken. TypeError where it is not a linear function

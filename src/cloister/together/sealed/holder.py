@@ -45,7 +45,7 @@ from cloister.noise.shares import NoiseShares
 from cloister.privacy import ZCDP, Guarantee, PureDP
 from cloister.tables import Relation
 from cloister.tables.engines.noised import NoisedRequest
-from cloister.together.accounting import cost_of
+from cloister.together.accounting import cost_of, with_besides
 from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.plan import Plan
 from cloister.together.reading import LONGEST, request_from
@@ -246,10 +246,11 @@ class KeyHolder:
         """The key of a batch, opened."""
         return unseal(self._opening, head.sealed, head.about)
 
-    def agreed(self, text: bytes) -> None:
-        """Refuses in advance what it would refuse; nothing is charged."""
+    def agreed(self, text: bytes, besides: Iterable[Guarantee] = ()) -> None:
+        """Refuses in advance what it would refuse; nothing is charged. `besides`: what others cost a person with rows at one
+        owner that would be under the same charge."""
         asked = self._read(text)
-        self._allowed(asked, self._cost(asked))
+        self._allowed(asked, self._cost(asked), [_at_owners(each, asked.format.overlap) for each in besides])
 
     def answer(self, text: bytes) -> bytes:
         """The sums of pads with its noise inside, as the request's integers modulo 2⁶⁴, 8 bytes each: once for a charge. The same
@@ -347,12 +348,9 @@ class KeyHolder:
         pads = sum(declared.numbers(declared.marginals[place]) for place in reader.needed(asked.request)) * made
         if pads > MOST_PADS:
             raise _refused(f"it takes {pads:,} pads", f"at most {MOST_PADS:,}: fewer rows, or smaller marginals")
-        if isinstance(cost, ZCDP):
-            return ZCDP(cost.rho * declared.overlap**2)
-        assert isinstance(cost, PureDP)
-        return PureDP(cost.epsilon * declared.overlap)
+        return _at_owners(cost, declared.overlap)
 
-    def _allowed(self, asked: _Asked, cost: Guarantee) -> None:
+    def _allowed(self, asked: _Asked, cost: Guarantee, besides: Sequence[Guarantee] = ()) -> None:
         renewed = self.journal.of(_RENEWED)
         if any(head.id in self._retired or renewed.get(head.id) is not None for head in asked.heads):
             raise AccessDenied(
@@ -366,6 +364,7 @@ class KeyHolder:
         if why:
             raise AccessDenied("The key holder denied a request", why=why, instead="a purpose that the owners allow")
         remaining = self.ledger.remaining(asked.population)
+        cost = with_besides(cost, besides, remaining)
         if not cost <= remaining:
             raise BudgetExceeded(
                 "The key holder refused a request",
@@ -373,7 +372,7 @@ class KeyHolder:
                 instead="a smaller spend=, or a budget that its operator raises; one in ρ takes Laplace and Gaussian noise",
             )
         since = datetime.now(UTC) - timedelta(days=1)
-        if sum(each.when >= since for each in self.ledger.charges(asked.population)) >= self.a_day:
+        if sum(each.when >= since for each in self.ledger.charges(asked.population)) + len(besides) >= self.a_day:
             raise AccessDenied(
                 "The key holder denied a request",
                 why=f"it allows {self.a_day:,} charges a day",
@@ -414,6 +413,14 @@ class _Asked:
     @property
     def population(self) -> str:
         return self.format.population
+
+
+def _at_owners(cost: Guarantee, owners: int) -> Guarantee:
+    """Of a person with rows at so many."""
+    if isinstance(cost, ZCDP):
+        return ZCDP(cost.rho * owners**2)
+    assert isinstance(cost, PureDP)
+    return PureDP(cost.epsilon * owners)
 
 
 def noise_of(request: NoisedRequest, random: Random) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

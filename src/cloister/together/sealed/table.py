@@ -170,7 +170,7 @@ class _Masked(Elsewhere):
         coordinates = sum(sizes_of(request))
         for each in request.integers:
             _ = shares_of_two(each.law, coordinates).share  # a noise that is too narrow is refused here
-        self.source.key_holder.agreed(text)
+        self.source.key_holder.agreed(text, self._besides(request))
         return ()
 
     def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
@@ -202,7 +202,7 @@ class SealedPrepared(_Masked, Prepared):
 
     def __init__(self, table: PrivateTable, source: SealedSource, workspace: Workspace) -> None:
         Prepared.__init__(self, table, materialised=True, workspace=workspace)
-        self.source, self._reader = source, SumReader(source.format)
+        self.source, self._reader, self.base = source, SumReader(source.format), table
         self.token = default_random().bytes(16).hex()
 
     def related(
@@ -222,4 +222,4 @@ class SealedRelated(_Masked):
 
     def __init__(self, home: SealedPrepared, relation: Relation) -> None:
         self.declared, self.workspace = relation, home.workspace
-        self.source, self._reader, self.token = home.source, home._reader, home.token
+        self.source, self._reader, self.token, self.base = home.source, home._reader, home.token, home.base

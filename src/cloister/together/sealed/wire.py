@@ -13,23 +13,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cloister.crypto import SigningKey, canonical_json
-from cloister.errors import CloisterError, EngineError, InvalidDeclaration, LedgerError
-from cloister.printable import shown
+from cloister.errors import InvalidDeclaration
+from cloister.privacy import Guarantee
+from cloister.privacy.plain import guarantee_to_plain
 from cloister.together.agent import Caller
 from cloister.together.checking import MOST_NUMBERS
-from cloister.together.coordinator import Mailboxes, refusal, refused
-from cloister.together.messages import RoundRefused, opened, pack, unpack
+from cloister.together.coordinator import Mailboxes, refusal
+from cloister.together.messages import pack, unpack
+from cloister.together.messages import refused as no_message
 from cloister.together.roster import PROTOCOL
 from cloister.together.rounds import HUB
 from cloister.together.sealed.holder import KeyHolder
-
-_WORDS = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,17 +101,17 @@ class KeyHolderLine(Mailboxes):
         """Brings it a batch's header."""
         return self._answer("batch", data).decode()
 
-    def agreed(self, text: bytes) -> None:
+    def agreed(self, text: bytes, besides: Iterable[Guarantee] = ()) -> None:
         """Asks it in advance."""
-        self._answer("plan", text)
+        self._answer("plan", text, besides=[guarantee_to_plain(each) for each in besides])
 
     def answer(self, text: bytes) -> bytes:
         """What it answers under a charge."""
         return self._answer("pads", text, 8 * MOST_NUMBERS)
 
-    def _answer(self, kind: str, body: bytes, most: int = 0) -> bytes:
+    def _answer(self, kind: str, body: bytes, most: int = 0, **fields: Any) -> bytes:
         about, reads = hashlib.sha256(body).hexdigest(), kind == "pads"
-        message = pack(kind, about, HUB, self.key, body)
+        message = pack(kind, about, HUB, self.key, body, **fields)
         with contextlib.closing(self.ask({self.name: message}, about, most + (1 << 16), reads)) as answers:
             for _, found, _ in answers:
                 if found.kind == "refused":
@@ -130,6 +129,8 @@ class KeyHolderAgent(Caller):
     'refused'
     """
 
+    called, whose = "key holder", "operator"
+
     def __init__(self, holder: KeyHolder, hub: bytes, *, exact: bool = False) -> None:
         if holder.owners is None and holder.budgets:
             raise InvalidDeclaration(
@@ -137,7 +138,7 @@ class KeyHolderAgent(Caller):
                 why="a hub could bring it rows of its own that name anybody's people",
                 instead='owners={"patients": [key]}, of each population the public keys of its owners',
             )
-        self.holder, self.name, self.key = holder, holder.name, holder.signing
+        self.holder, self.name, self.key, self._note = holder, holder.name, holder.signing, holder.note
         self.pairing = Pairing(name=holder.name, holder=holder.signing.public, hub=hub)
         self.pairing.check()
         self._exact: Mapping[str, Callable[[bytes], bytes]] | None = None
@@ -148,34 +149,16 @@ class KeyHolderAgent(Caller):
         """The digest of the pairing."""
         return self.pairing.digest
 
-    def answer(self, data: bytes) -> bytes:
-        """The answer to a message of the hub; a refusal is one."""
-        about = ""
-        try:
-            about = opened(data).round
-            return self._answered(data)
-        except LedgerError as error:  # it says what the operator keeps where
-            self._noted("failed", about, error.what, error.why)
-        except CloisterError as error:
-            self._noted("refused", about, error.what, error.why)
-            return refused(error, about, self.name, self.key)
-        except Exception as error:  # its words are for nobody
-            self._noted("failed", about, type(error).__name__)
-        failed = EngineError("The key holder failed", why="its own operator can see where", instead="the same question later")
-        return refused(failed, about, self.name, self.key)
-
     def _answered(self, data: bytes) -> bytes:
         found = unpack(data, None, None, {HUB: self.pairing.hub})
         kinds: Mapping[str, Callable[[bytes], bytes | str | None]] = {
             "batch": self.holder.accept,
-            "plan": self.holder.agreed,
+            "plan": lambda text: self.holder.agreed(text, found.besides),
             "pads": self.holder.answer,
             **(self._of_exact() if found.kind.startswith("exact ") else {}),
         }
         if found.kind not in kinds or found.round != hashlib.sha256(found.body).hexdigest():
-            raise RoundRefused(
-                "A message was refused", why="no key holder answers such a one", instead="the messages of this version"
-            )
+            raise no_message("no key holder answers such a one", "the messages of this version")
         said = kinds[found.kind](found.body) or b""
         return pack("agreed", found.round, self.name, self.key, said.encode() if isinstance(said, str) else said)
 
@@ -187,8 +170,3 @@ class KeyHolderAgent(Caller):
             made = ExactKeys(self.name, self.key, self.pairing.hub, allowed=self._allows, note=self.holder.note)
             self._exact = made.kinds
         return self._exact
-
-    def _noted(self, event: str, about: str, what: str, why: str = "") -> None:
-        with suppress(OSError):
-            words = {"about": about[:64], "what": what[:_WORDS], "why": why[:_WORDS]}
-            self.holder.note(event, {name: shown(text) for name, text in words.items() if text})

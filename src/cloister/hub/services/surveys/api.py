@@ -24,6 +24,7 @@ from cloister.hub.releases.reading import read_release
 from cloister.hub.services.surveys import drafts, joint_api
 from cloister.hub.services.surveys.composing import demonstrations, of_text
 from cloister.hub.services.surveys.counting import asked, receive
+from cloister.hub.services.surveys.joint_api import Invitations, Inviting, Received
 from cloister.hub.services.surveys.modelling import (
     SURVEY_MODEL,
     SurveyModelLine,
@@ -99,33 +100,10 @@ class SurveyWhole(SurveyLine):
     """As `cloister.local.survey.Survey.to_dict` writes it; none for a draft."""
 
 
-class Inviting(BaseModel):
-    """How many invitations."""
-
-    model_config = ConfigDict(extra="forbid") | example(count=100)
-
-    count: Annotated[int, Field(ge=1, le=5000)]
-
-
-class Invitations(BaseModel):
-    """Shown once: each is good for one report. The link of the page is /s/<id>#<token>."""
-
-    tokens: list[str]
-
-
 class Looking(BaseModel):
     """Results are not ready: a job looks for words (/api/v1/jobs/<job>)."""
 
     job: str
-
-
-class Received(BaseModel):
-    """A report came in."""
-
-    received: bool
-    again: bool = False
-    """True where the very same report, token and all, was here before: it counts once. Whoever has not sent it before was given
-    somebody else's token, and sends the report again under a new one."""
 
 
 def line_of(row: HeldSurvey) -> SurveyLine:

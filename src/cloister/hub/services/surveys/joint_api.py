@@ -78,7 +78,7 @@ class HelperLink(BaseModel):
     secret: str
 
 
-class JointInviting(BaseModel):
+class Inviting(BaseModel):
     """How many invitations."""
 
     model_config = ConfigDict(extra="forbid") | example(count=100)
@@ -86,8 +86,8 @@ class JointInviting(BaseModel):
     count: Annotated[int, Field(ge=1, le=5000)]
 
 
-class JointInvitations(BaseModel):
-    """Shown once: each is good for one report. The link of the page is /j/<id>#<token>."""
+class Invitations(BaseModel):
+    """Shown once: each is good for one report. The link of the page is /s/<id>#<token>, or /j/<id>#<token>."""
 
     tokens: list[str]
 
@@ -114,11 +114,13 @@ class JointForm(BaseModel):
     """The helper's public key, in hexadecimal digits."""
 
 
-class JointReceived(BaseModel):
-    """A report came in; `again` where it was here before."""
+class Received(BaseModel):
+    """A report came in."""
 
     received: bool
     again: bool = False
+    """True where the very same report, token and all, was here before: it counts once. Whoever has not sent it before was given
+    somebody else's token, and sends the report again under a new one."""
 
 
 def line_of(row: HeldJointSurvey) -> JointLine:
@@ -193,10 +195,10 @@ def _composing(routes: Routes) -> None:
         "The invitations; their codes are shown only here",
         status_code=201,
     )
-    def invite_joint(hub: HubDep, caller: CallerDep, number: Number, wanted: JointInviting) -> JointInvitations:
+    def invite_joint(hub: HubDep, caller: CallerDep, number: Number, wanted: Inviting) -> Invitations:
         """Each is good for one report; the hub keeps a digest, and doesn't know who gets which."""
         with hub.database.begin() as db:
-            return JointInvitations(tokens=drafts.invite(HeldJointSurvey, hub, db, caller, number, wanted.count))
+            return Invitations(tokens=drafts.invite(HeldJointSurvey, hub, db, caller, number, wanted.count))
 
 
 def _answering(routes: Routes) -> None:
@@ -218,10 +220,10 @@ def _answering(routes: Routes) -> None:
         status_code=201,
         response_model_exclude_defaults=True,
     )
-    def joint_report(hub: HubDep, caller: CallerDep, number: Number, sent: dict[str, Any]) -> JointReceived:
+    def joint_report(hub: HubDep, caller: CallerDep, number: Number, sent: dict[str, Any]) -> Received:
         """One report, as `JointReport.to_dict` writes it, with `ticket` where the survey is by invitation. Needs no session. One
         whose proof is false is dropped when both servers have looked at it."""
-        return JointReceived(received=True, again=not joint.receive(hub, number, sent, address=caller.address))
+        return Received(received=True, again=not joint.receive(hub, number, sent, address=caller.address))
 
     @routes.post(
         "/joint-surveys/{number}/helper",
