@@ -103,3 +103,11 @@ def test_what_names_no_columns_is_refused_in_words_before_the_charge(features: A
         assert door.spent == PureDP(0)
         model = GaussianNB().fit_table(door, "people", features=np.array(["age", "odd"]), target="sex")
         assert model.feature_names_in_.tolist() == ["age", "odd"]
+
+
+def test_a_number_is_the_text_that_a_table_reads_it_as() -> None:
+    """A model that learnt "1" from a table's whole numbers met the number 1, and took it for missing."""
+    values: list[object] = [1, 2.0, True, 0.5, 10**5000, float("inf"), None, "2", []]
+    category = Category(["1", "2", "true", "0.5"])
+    assert [category.encode(each) for each in values] == [0, 1, 2, 3, None, None, None, 1, None]
+    assert Encoder.of({"ward": category}, ["ward"]).transform({"ward": np.array([1, 2])}).tolist() == [[1, 0, 0, 0], [0, 1, 0, 0]]

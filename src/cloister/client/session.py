@@ -272,7 +272,7 @@ class RemoteSession:
             "features": list(features),
             "target": target or "",
             "parameters": _parameters_of(model),
-            **self._asked_in(purpose or None, project),
+            **self._asked_in(purpose, project),
             **({"algorithm": self.algorithm} if self.algorithm else {}),
             **_written(spend),
         }
