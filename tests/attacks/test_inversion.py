@@ -123,3 +123,24 @@ def test_refusals() -> None:
 def test_a_feature_and_its_shares_are_asked_for_in_words(how: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter, match=r"hidden=|marginal="):
         guess_attribute(None, np.zeros((2, 2)), [0, 1], **{"hidden": 1, "marginal": {0: 0.5, 1: 0.5}, **how})
+
+
+def test_what_is_no_pair_of_rows_and_target_is_refused_in_words() -> None:
+    X, y = people(20, 3)
+    model = GaussianNB().fit(X, y)
+
+    def infer(members: Any, marginal: Any = MARGINAL) -> None:
+        infer_attribute(model, members=members, others=(X, y), hidden=0, marginal=marginal)
+
+    for members in ((X, y[:5]), (X[:0], y[:0]), ([["a", "b"]], [0]), ([[1], [1, 2]], y), (X[:, :3], y), None):
+        with pytest.raises(InvalidParameter, match=r"one value for each row|a pair|same features"):
+            infer(members)
+    for marginal in ({"a": 0.5, "b": 0.5}, {0: "half", 1: 0.5}, [0.5, 0.5]):
+        with pytest.raises(InvalidParameter, match="marginal"):
+            infer((X, y), marginal)
+    for low, high in ((["a"] * 5, 1), ([0] * 4, [1] * 5), ([0] * 3, [1] * 3), (None, [1] * 5), ([-np.inf] * 5, [1] * 5)):
+        with pytest.raises(InvalidParameter, match="bounds of each feature"):
+            reconstruct_class(model, 1, low=low, high=high)
+    for stranger, label in ((object(), 1), (model, [0, 1])):
+        with pytest.raises(InvalidParameter, match="the model knows the class"):
+            reconstruct_class(stranger, label, low=[0] * 5, high=[1] * 5)

@@ -262,3 +262,12 @@ def test_refusals(shadows: Shadows) -> None:
         confidence_of(_Told(), np.zeros((2, 1)), ["d", "a"])
     with pytest.raises(InvalidParameter, match="predict"):
         confidence_of(object(), X, y)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"fit": None}, {"X": [[1], [1, 2]]}, {"targets": "8"}, {"shadows": None}, {"attack": ["loss"]}, {"y": 1}]
+)
+def test_what_is_no_attack_is_refused_in_words(changed: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"fit": lambda X, y: None, "X": np.zeros((9, 1)), "y": np.zeros(9)} | changed
+    with pytest.raises(InvalidParameter, match="invalid"):
+        membership(given.pop("fit"), given.pop("X"), given.pop("y"), **given)

@@ -347,3 +347,23 @@ def test_json_has_null_where_nothing_is_known(tmp_path: Path) -> None:
     assert answer["margin95"]["m"] == answer["margin95"]["r"] == [None] * 16
     assert plan["margin"] == {"m": None, "r": None}
     assert spends["r"][0] is None
+
+
+def test_an_owner_sees_how_the_rows_of_a_file_are_read(folder: Path) -> None:
+    """A name in Latin-1 is no text, and its line is left out of every answer, which may not say so."""
+    (folder / "latin.csv").write_bytes("name,age\nJosé,30\nAnna,40\nMüller,50\nBob,99\n".encode("latin-1"))
+    lines = [
+        "latin: 2 rows",
+        "  2 lines are left out: quotes, fields or UTF-8 are wrong",
+        "  age: 1 of 2 values are moved to a bound, such as '99' (1)",
+    ]
+    assert cloister("rows", "latin.csv", "--bounds", "age=17:90", at=folder).stdout.splitlines() == lines
+    (folder / "latin.toml").write_text(
+        '[tables.latin]\nsource = "latin.csv"\n[tables.latin.columns]\nage = { kind = "integer", low = 17, high = 90 }\n',
+        encoding="utf-8",
+    )
+    assert cloister("rows", "latin.toml", at=folder).stdout.splitlines() == lines
+    told = json.loads(cloister("rows", "latin.toml", "--json", at=folder).stdout)
+    assert told["left_out"]["malformed"] == 2
+    assert "declares its tables" in cloister("rows", "latin.toml", "--bounds", "age=1:2", at=folder, code=1).stderr
+    assert "no such file can be read" in cloister("rows", "absent.toml", at=folder, code=1).stderr

@@ -20,7 +20,7 @@ NEEDS = {
     r"^cloister (site|csp|vault|helper)\b": "the folder of a site, a key holder, a vault or a helper",
     r"^cloister guest\b": "an image that is built on the machine, and code of an algorithm",
     r"^cloister audit mypackage": "a package of one's own",
-    r"^cloister (declare|stream)\b|\bpeople\.(csv|json)\b|\bstays\.csv\b|--tables\b": "a file of one's own",
+    r"^cloister (declare|stream|rows tables)\b|\bpeople\.(csv|json)\b|\bstays\.csv\b|--tables\b": "a file of one's own",
     r"^cloister (learn census|synth)\b": "a model, whose fit takes long",
 }
 """The examples that do not, and what they need."""

@@ -233,3 +233,23 @@ def test_a_column_whose_name_holds_a_comma_is_written_in_quotes(tmp_path: Path) 
     refused = CliRunner().invoke(cli, [*line, "pay, a month,age"]).exception
     assert isinstance(refused, CloisterError)
     assert refused.instead == """'"pay, a month",…'"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "learn people.csv --model GaussianNB --features age --target sex --bounds age=0:90,sex=F|M --save people.csv",
+        "synth fit people.csv --bounds age=0:90,sex=F|M --out ./people.csv",
+        "anonymize people.csv --quasi age,sex --model k=2 --out people.csv",
+        "mine hide people.csv --basket age --item sex --rule F->M --min-support 0.1 --min-confidence 0.5 --out people.csv",
+    ],
+)
+def test_the_rows_that_are_read_are_never_written_over(tmp_path: Path, line: str) -> None:
+    """A model took the place of the only copy of its rows."""
+    rows = "age,sex\n30,F\n40,M\n" * 20
+    (tmp_path / "people.csv").write_text(rows, encoding="utf-8")
+    with chdir(tmp_path):
+        refused = CliRunner().invoke(cli, line.split()).exception
+    assert isinstance(refused, CloisterError), refused
+    assert "it is read, and would be lost" in refused.why
+    assert (tmp_path / "people.csv").read_text(encoding="utf-8") == rows

@@ -133,6 +133,18 @@ def test_the_order_travels_as_plain_data() -> None:
     assert len(hub.slept) == 2
 
 
+def test_a_purpose_that_is_empty_on_purpose_stays_so() -> None:
+    """As of every other question; the estimator's own way, which knows no other than "", leaves it to the session."""
+    refused = problem(403, "access-denied")
+    hub = Scripted(refused, refused)
+    session = hub.session(purpose="a study")
+    with pytest.raises(errors.AccessDenied):
+        session.fit_model(GaussianNB(), "people", features=["age"], target="sex", spend=1, purpose="")
+    with pytest.raises(errors.AccessDenied):
+        GaussianNB().fit_table(session, "people", features=["age"], target="sex")  # type: ignore[arg-type]
+    assert [json.loads(request.content)["purpose"] for request in hub.seen] == ["", "a study"]
+
+
 def test_an_order_whose_job_is_lost_from_sight_is_not_sent_again() -> None:
     """Another order would be another job, and another charge."""
     hub = Scripted(_job("waiting", job="j1"), *([httpx.Response(502)] * 60))  # type: ignore[arg-type]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -162,7 +164,7 @@ def test_a_workload_is_one_request_under_one_key() -> None:
     assert sent(hub) == {
         "questions": [SQL, "SELECT COUNT(*) AS n FROM people"], "spend": "0.1", "purpose": "look", "project": "", "dialect": None
     }  # fmt: skip
-    with pytest.raises(errors.InvalidParameter, match="no question"):
+    with pytest.raises(errors.InvalidParameter, match="a list of questions"):
         hub.session().workload([], spend="0.1")
 
 
@@ -217,3 +219,37 @@ def test_certificates_are_always_checked(tmp_path: Path) -> None:
     for how in ({"verify": tmp_path / "no.pem"}, {"verify": tmp_path / "missing.pem"}, {"certificate": tmp_path / "no.pem"}):
         with pytest.raises(errors.InvalidParameter):
             cl.connect("https://hub.example.org", token="clo_x", **how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"within": float("nan")},
+        {"within": float("inf")},
+        {"within": "50"},
+        {"within": True},
+        {"within": 10**400},
+        {"spend": 1, "confidence": float("nan")},
+        {"spend": 1, "confidence": Fraction(19, 20)},
+        {"spend": 1, "confidence": 1},
+        {"spend": 1, "purpose": "\ud800"},
+        {"spend": 1, "dialect": {1}},
+    ],
+    ids=str,
+)
+def test_what_is_no_plain_number_or_text_is_refused_here_in_words(how: dict[str, Any]) -> None:
+    """As a session on this machine refuses it; nothing is sent."""
+    hub = Scripted()
+    with pytest.raises(errors.InvalidParameter, match=r"must be a number|not plain data"):
+        hub.session().sql("SELECT COUNT(*) FROM people", **how)
+    assert hub.seen == []
+
+
+def test_a_workload_is_a_list_of_questions() -> None:
+    with cl.Session({"people": cl.PrivateTable({"age": [1]}, columns={"age": cl.Integer(0, 9)})}, budget=cl.PureDP(1)) as local:
+        for session in (Scripted().session(), local):
+            for questions in (None, "SELECT COUNT(*) FROM people", 5):
+                with pytest.raises(errors.InvalidParameter, match="a list of questions"):
+                    session.workload(questions, 1)  # type: ignore[arg-type]
+        with pytest.raises(errors.InvalidParameter, match="a list of questions"):
+            local.workload([5], 1)  # type: ignore[list-item]

@@ -56,3 +56,21 @@ def test_the_model_comes_here_and_rows_cost_nothing(place: tuple[House, str, str
             session.synthesise("people", spend=1, method="k_anonymous")
     known = {"waiting", "running", "preparing the tables", "reserving the cost", "asking the engine", "settling the charge"}
     assert set(told) <= known | {"fitting the model", "keeping the table"}
+
+
+def test_synth_fit_has_a_hub_make_the_table_as_it_has_a_session(place: tuple[House, str, str]) -> None:
+    """`cl.synth.fit` over a connection ended in an AttributeError; as a model's `fit_table`, it orders a job there."""
+    house, url, token = place
+    with cl.connect(url, token=token, purpose="teaching") as session:
+        how = {"columns": ["sex"], "method": "independent"}
+        model = cl.synth.fit(session, "people", spend="0.5", **how)  # type: ignore[call-overload]
+        assert model.sample(3).column_names == ["sex"]
+        assert str(house.hub.ledger.spent("people")) == "ε = 0.5"
+        with pytest.raises(errors.UnknownTable):
+            cl.synth.fit(session, "nobody", spend=1, columns=["age"])  # type: ignore[call-overload]
+        binned = [cl.Binned("age", [20, 40])]
+        with pytest.raises(errors.InvalidParameter, match="not plain data"):
+            cl.synth.fit(session, "people", spend=1, columns=binned)  # type: ignore[call-overload]
+        with pytest.raises(errors.UnsupportedQuery, match=r"declared\(\) is not supported") as refused:
+            cl.synth.fit_gaussians(session, "people", spend=1, columns=["sex"])  # type: ignore[arg-type]
+        assert "session.synthesise(…)" in refused.value.instead

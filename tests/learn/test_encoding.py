@@ -135,3 +135,11 @@ def test_days_are_summed_by_the_engine_as_their_numbers_are(model: Any, target: 
     for name, value in fitted[0]._learned_values().items():
         if np.asarray(value).dtype.kind == "f":
             np.testing.assert_allclose(getattr(fitted[1], name), value, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_a_number_is_the_text_that_a_table_reads_it_as() -> None:
+    """A model that learnt "1" from a table's whole numbers met the number 1, and took it for missing."""
+    values: list[object] = [1, 2.0, True, 0.5, 10**5000, float("inf"), None, "2", []]
+    category = Category(["1", "2", "true", "0.5"])
+    assert [category.encode(each) for each in values] == [0, 1, 2, 3, None, None, None, 1, None]
+    assert Encoder.of({"ward": category}, ["ward"]).transform({"ward": np.array([1, 2])}).tolist() == [[1, 0, 0, 0], [0, 1, 0, 0]]

@@ -20,6 +20,7 @@ from cloister.learn.bayesian.naive_bayes import GaussianNB
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
 from cloister.learn.linear_models.linear import LinearRegression
+from cloister.learn.networks.neural import NeuralClassifier
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.tiers import by_day_and_night
@@ -322,3 +323,25 @@ def test_training_leaves_something_for_judging() -> None:
             cross_validate(Threshold(bounds=(0, 1)), X, Y, epsilon=1, training=training)
     with pytest.raises(InvalidParameter, match="training=0"):
         cross_validate(Threshold(bounds=(0, 1)), X, Y, epsilon=1, training=0)
+
+
+def test_a_method_without_rho_is_validated_in_epsilon_and_delta() -> None:
+    """What a sample of rows costs in ρ is not known: it was refused with a ρ that nobody had typed."""
+    network = NeuralClassifier(bounds=(0, 1), steps=4, hidden=(), random=Random.deterministic(1))
+    found = cross_validate(network, X, Y, epsilon=2, delta="1e-6", folds=3, random=Random.deterministic(1))
+    assert found.guarantee == ApproxDP(2, "1e-6")
+    assert found.folds[0].guarantee == ApproxDP("0.8", "0.4e-6"), "of two trainings of a row, each with 0.8"
+    assert [(line.currency, line.amount) for line in found.spent] == [("epsilon", Fraction("1.6")), ("epsilon", Fraction("0.4"))]
+    wishart = LinearRegression(method="wishart", bounds=(0, 1), bounds_y=(0, 1), random=Random.deterministic(1))
+    assert cross_validate(wishart, X, Y, delta="1e-6", random=Random.deterministic(1)).guarantee == ApproxDP(1, "1e-6")
+
+
+def test_tries_of_a_method_without_rho_are_refused_with_what_serves() -> None:
+    how: dict[str, Any] = {"delta": "1e-6", "random": Random.deterministic(1)}
+    search = PrivateSearch(NeuralClassifier(bounds=(0, 1), steps=4), {"hidden": [(), (2,)]}, **how)
+    with pytest.raises(InvalidParameter, match="counted in ρ") as refused:
+        search.fit(X, Y)
+    assert refused.value.instead == 'method="parts"'
+    assert search.set_params(method="parts").fit(X, Y).guarantee_ == ApproxDP(1, "1e-6")
+    with pytest.raises(InvalidParameter, match="A pure ε = 1 is invalid"):
+        search.set_params(method="stopping", delta=None).fit(X, Y)

@@ -53,6 +53,18 @@ def confidence_of(model: Any, X: Any, y: Any) -> Floats:
     return np.where(np.asarray(model.predict(rows)) == target, 1.0, -1.0)
 
 
+def rows_and_target(X: Any, y: Any, *, kind: Any = None, least: int = 1) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """A matrix of at least so many rows, and its target where there is one."""
+    try:
+        rows, target = np.array(X, dtype=kind), None if y is None else np.asarray(y)
+    except (TypeError, ValueError):
+        rows = target = np.empty(0)
+    if rows.ndim != 2 or (target is not None and target.shape[:1] != rows.shape[:1]) or len(rows) < least:
+        why = f"X is a matrix{' of numbers' if kind else ''} of {least} rows or more, and y has one value for each row"
+        raise InvalidParameter("The rows are invalid", why=why)
+    return rows, target
+
+
 def class_logits(model: Any, X: Any, *, least: float = _LEAST) -> Floats:
     """For each row and class: ln p(class) − ln p(any other class), between `least` and −`least`."""
     if hasattr(model, "predict_log_proba"):

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloister.attacks.confidences import Confidence, Floats, class_logits, confidence_of
+from cloister.attacks.confidences import Confidence, Floats, class_logits, confidence_of, rows_and_target
 from cloister.attacks.scores import MembershipResult, Rate, rate_of
 from cloister.errors import InvalidParameter
 from cloister.privacy import Exact, Guarantee, Inference
@@ -122,12 +122,18 @@ def infer_attribute(
     >>> found.members.rate, found.others.rate < 0.7
     (1.0, True)
     """
+    try:
+        both = [rows_and_target(X, y, kind=np.float64) for X, y in (members, others)]
+    except (TypeError, ValueError):
+        why = "each is a pair of the rows and their target"
+        raise InvalidParameter("members= or others= is invalid", why=why, instead="members=(X, y)") from None
+    if both[0][0].shape[1] != both[1][0].shape[1]:
+        raise InvalidParameter("The rows are invalid", why="members and others have the same features", instead="others=(X, y)")
     rates = []
-    for X, y in (members, others):
-        rows = np.asarray(X, dtype=np.float64)
+    for rows, y in both:
         guessed = guess_attribute(model, rows, y, hidden=hidden, marginal=marginal, confidence=confidence)
         rates.append(rate_of(int((guessed == rows[:, hidden]).sum()), len(rows)))
-    everybody = np.concatenate([np.asarray(X, dtype=np.float64)[:, hidden] for X, _ in (members, others)])
+    everybody = np.concatenate([rows[:, hidden] for rows, _ in both])
     commonest = max(marginal, key=lambda value: marginal[value])
     return AttributeInference(members=rates[0], others=rates[1], guessing=float((everybody == commonest).mean()))
 
@@ -142,20 +148,23 @@ def guess_attribute(
     >>> guess_attribute(LogisticRegression().fit(X, y), X[:2], y[:2], hidden=0, marginal={0: 0.5, 1: 0.5}).tolist()
     [0.0, 1.0]
     """
-    rows = np.array(X, dtype=np.float64)
-    if rows.ndim != 2 or isinstance(hidden, bool) or hidden not in range(rows.shape[1]):
+    rows, y = rows_and_target(X, y, kind=np.float64)
+    if isinstance(hidden, bool) or hidden not in range(rows.shape[1]):
         raise InvalidParameter(f"hidden={hidden!r} is invalid", why="it is the number of one of the features", instead="hidden=0")
-    if not isinstance(marginal, Mapping) or len(marginal) < 2 or min(marginal.values()) <= 0:
+    try:
+        values, shares = (np.array(list(each), dtype=np.float64) for each in (marginal, marginal.values()))
+    except (AttributeError, TypeError, ValueError):
+        values = shares = np.empty(0)
+    if len(shares) < 2 or not (shares > 0).all():
         raise InvalidParameter(
             "marginal= is invalid", why="it gives two values or more, each with its share", instead="marginal={0: 0.7, 1: 0.3}"
         )
-    values = np.array(list(marginal), dtype=np.float64)
     belief = np.empty((len(rows), len(values)))
-    for place, value in enumerate(values):
+    for place, (value, share) in enumerate(zip(values, shares, strict=True)):
         rows[:, hidden] = value
         said = np.asarray(confidence(model, rows, y), dtype=np.float64)
         # What is said is a logit: ln p = −ln(1 + e^−logit).
-        belief[:, place] = np.log(marginal[value]) - np.logaddexp(0.0, -said)
+        belief[:, place] = np.log(share) - np.logaddexp(0.0, -said)
     return np.asarray(values[belief.argmax(axis=1)])
 
 
@@ -176,9 +185,13 @@ def reconstruct_class(
     >>> reconstruct_class(Hill(), 1, low=[0, 0], high=[1, 1]).tolist()
     [0.75, 0.25]
     """
-    bottom, top = np.broadcast_arrays(np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
-    classes = list(np.asarray(model.classes_))
-    if bottom.ndim != 1 or (bottom > top).any() or label not in classes:
+    classes = list(np.asarray(getattr(model, "classes_", ())))
+    try:
+        bottom, top = np.broadcast_arrays(np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
+        known = label in classes and getattr(model, "n_features_in_", bottom.size) == bottom.size
+    except (TypeError, ValueError):
+        known = False
+    if not known or bottom.ndim != 1 or not (np.isfinite(top - bottom) & (bottom <= top)).all():
         raise InvalidParameter(
             "The class is invalid",
             why="the model knows the class, and low and high give bounds of each feature",

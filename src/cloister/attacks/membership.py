@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cloister.attacks.confidences import Confidence, Fit, Floats, confidence_of
+from cloister.attacks.confidences import Confidence, Fit, Floats, confidence_of, rows_and_target
 from cloister.attacks.scores import MembershipResult
 from cloister.errors import InvalidParameter
+from cloister.noise._checks import whole
 
 if TYPE_CHECKING:
     from cloister.noise import Random
@@ -126,6 +127,8 @@ def membership(
     (1.0, 1.0)
     """
     _check_attack(attack)
+    whole(targets, "targets", least=1)
+    whole(shadows, "shadows", least=4)
     trained = train_shadows(fit, X, y, models=shadows + targets, confidence=confidence, random=random)
     return trained.attacked(targets, attack)
 
@@ -145,9 +148,10 @@ def train_shadows(
     """
     from cloister.noise import default_random
 
-    rows, target = np.asarray(X), None if y is None else np.asarray(y)
-    if rows.ndim != 2 or (target is not None and len(target) != len(rows)) or len(rows) < 4:
-        raise InvalidParameter("The rows are invalid", why="X is a matrix of 4 rows or more, and y has one value for each row")
+    if not callable(fit):
+        instead = "lambda X, y: GaussianNB(epsilon=1).fit(X, y)"
+        raise InvalidParameter("fit is invalid", why="it is not a function that trains a model on rows", instead=instead)
+    rows, target = rows_and_target(X, y, least=4)
     if isinstance(models, bool) or not isinstance(models, int) or models < 5:
         raise InvalidParameter(f"{models!r} models are invalid", why="one is attacked and 4 are shadows", instead="shadows=64")
     source = default_random() if random is None else random
@@ -180,7 +184,7 @@ def _log_density(value: Floats, mean: Floats, spread: Floats) -> Floats:
 
 
 def _check_attack(attack: str) -> None:
-    if attack not in _ATTACKS:
+    if attack not in tuple(_ATTACKS):
         raise InvalidParameter(
             f"attack={attack!r} is invalid", why=f"known are {', '.join(map(repr, _ATTACKS))}", instead='attack="online"'
         )

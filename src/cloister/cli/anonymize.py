@@ -15,7 +15,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.opened import COMMAS, names_in, progress_bar, table_of
-from cloister.cli.written import PAGE, Written, write_page
+from cloister.cli.written import PAGE, Written, check_apart, write_page
 from cloister.errors import InvalidParameter
 from cloister.printable import finite
 
@@ -98,6 +98,7 @@ def anonymize(**given: Any) -> None:
             instead="cloister anonymize people.csv --quasi age,sex --sensitive disease --out released.csv",
         )
     _check_spreadsheets(given)
+    check_apart(given["data"], given["out"], given["report"], given["certificate"])
     larger = _is_larger(given)
     hierarchies: dict[str, Hierarchy] = {}
     for text in given["hierarchies"]:

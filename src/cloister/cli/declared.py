@@ -63,7 +63,9 @@ def load(path: Path) -> tuple[dict[str, PrivateTable | PublicTable], dict[str, G
 def _read(path: Path) -> dict[str, Any]:
     try:
         return toml_in(path)
-    except (OSError, ValueError) as error:  # no such file, no UTF-8, no TOML, a number of five thousand digits
+    except OSError:
+        raise _unreadable(path, "no such file can be read") from None
+    except ValueError as error:  # no UTF-8, no TOML, a number of five thousand digits
         raise _unreadable(path, str(error)) from None
 
 

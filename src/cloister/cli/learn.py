@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cloister.cli import spreadsheets
 from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import COMMAS, names_in, open_ledger, waiting
-from cloister.cli.written import CHART, FILE, WRITTEN, Written
+from cloister.cli.written import CHART, FILE, WRITTEN, Written, check_apart
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.tables import Category, PrivateTable
 from cloister.tables.sourcing.reading import PLAIN_INTEGER, read_days, read_number, read_truth
@@ -67,6 +67,8 @@ def learn(**given: Any) -> None:
         _print_methods(as_json=given["as_json"])
         return
     _check(given)
+    for read in (given["data"], given["predict"]):
+        check_apart(read, given["save"], given["card"], given["out"])
     if given["predict"] is not None:
         how = {"as_json": given["as_json"], "for_spreadsheets": given["for_spreadsheets"]}
         predict(given["predict"], Path(given["data"]), given["out"], **how)

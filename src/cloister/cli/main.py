@@ -19,7 +19,7 @@ from cloister.cli.written import FOLDER
 from cloister.errors import CloisterError, MissingDependency, brief
 from cloister.installed import DISTRIBUTION, edition, install
 
-_OF_THEIR_OWN = "anonymize audit csp declare guest helper hub learn mine risk site stream survey synth vault"
+_OF_THEIR_OWN = "anonymize audit csp declare guest helper hub learn mine risk rows site stream survey synth vault"
 _HOMES = {name: name for name in _OF_THEIR_OWN.split()} | {
     "audit-trail": "trail",
     "explain": "questions",

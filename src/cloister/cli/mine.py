@@ -13,7 +13,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.opened import open_ledger, waiting
-from cloister.cli.written import CHART, WRITTEN, write_whole
+from cloister.cli.written import CHART, WRITTEN, check_apart, write_whole
 from cloister.errors import InvalidParameter
 from cloister.parsers import is_parquet, separator_of
 
@@ -157,6 +157,7 @@ def hide(**given: Any) -> None:
     thresholds = {name: given[name] for name in ("min_support", "min_confidence", "time_limit")}
     with waiting("reading") as progress:
         read = _read(given["data"], given["basket"], given["item"])
+        check_apart(given["data"], out)
         if out is not None:
             _writable(out, read)
         if given["compared"]:

@@ -208,36 +208,10 @@ def rows(data: Path, as_json: bool) -> None:
     cloister site rows --data north
     """
     from cloister.cli.declared import load
-    from cloister.tables import Offenders, PrivateTable, prepare
+    from cloister.cli.rows import show_rows
 
     _settings(data)
-    for name, table in load(data / "site.toml")[0].items():
-        if not isinstance(table, PrivateTable):
-            continue
-        with prepare(table) as prepared:
-            report, offenders = prepared.owner_report(), prepared.owner_offenders()
-        if as_json:
-            found = {each: {"nulled": values.nulled, "clamped": values.clamped} for each, values in offenders.items()}
-            click.echo(json.dumps({"table": name, "rows": report.rows, "left_out": report.left_out, "misfits": found}))
-            continue
-        click.echo(f"{name}: {report.rows} rows")
-        for number, what in (
-            (report.rows_malformed, "lines are left out: quotes, fields or UTF-8 are wrong"),
-            (report.rows_without_unit, "rows are left out, since they name no person"),
-            (report.rows_over_cap, f"rows are left out, over the most that one person may have ({report.units_over_cap} people)"),
-            (report.rows_before + report.rows_after + report.rows_undated, "rows are of no day of this table"),
-        ):
-            if number:
-                click.echo(f"  {number} {what}")
-        for column, each in report.columns.items():
-            misfits = offenders.get(column, Offenders())
-            for number, values, what in (
-                (each.nulled, misfits.nulled, "count as missing"),
-                (each.clamped, misfits.clamped, "are moved to a bound"),
-            ):
-                if number:
-                    examples = ", ".join(f"{shown(value)!r} ({count})" for value, count in values[:5])
-                    click.echo(f"  {column}: {number} of {each.given} values {what}, such as {examples}")
+    show_rows(load(data / "site.toml")[0], as_json=as_json)
 
 
 @site.command()

@@ -11,7 +11,7 @@ import click
 from cloister.cli import spreadsheets
 from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import COMMAS, names_in, open_ledger, waiting
-from cloister.cli.written import FILE, WRITTEN
+from cloister.cli.written import FILE, WRITTEN, check_apart
 from cloister.errors import InvalidParameter
 from cloister.printable import finite
 from cloister.session import unknown_column
@@ -81,6 +81,8 @@ def fit(
     from cloister.synth import Calendar
     from cloister.synth import fit as fit_model
 
+    check_apart(data, out, report)
+
     _page(report)
     chosen: Any = method
     cuts = {each.name: each for each in (*map(_bins, bins), *(Calendar(each.strip()) for each in calendar))}
@@ -133,6 +135,7 @@ def sample(model: Path, rows: int | None, given: tuple[str, ...], out: Path | No
     """
     if out is not None and out.suffix not in (".csv", ".parquet", ".json"):
         raise InvalidParameter(f"--out {out.name} is invalid", why="its ending names no format", instead=f"--out {out.stem}.csv")
+    check_apart(model, out)
     loaded = _load(model)
     _warned(loaded)
     frame = loaded.sample(rows, given=_conditions(loaded, given)).to_polars()

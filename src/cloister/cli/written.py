@@ -47,6 +47,13 @@ class Written(click.Path):
             raise InvalidParameter(_WHAT.format(str(path)), why=why, instead=f"{option} {path.with_name(example)}")
 
 
+def check_apart(read: object, *written: Path | None) -> None:
+    """Refuse to write over the file that the same command reads: rows may have no other copy."""
+    for path in written:
+        if path is not None and path.exists() and Path(str(read)).exists() and path.samefile(str(read)):
+            raise InvalidParameter(_WHAT.format(str(path)), why="it is read, and would be lost", instead="another name")
+
+
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 """A file to read."""
 FOLDER = click.Path(file_okay=False, path_type=Path)

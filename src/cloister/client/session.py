@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
@@ -20,8 +20,10 @@ from cloister.errors import InvalidParameter, NotConvertible, UnsupportedQuery
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_nonnegative, exact_positive, text_of, zero_of
 from cloister.session import Affordable, Plan, Release
 from cloister.session.planning.afford import affordable
+from cloister.session.planning.within import check_wanted
 from cloister.session.questions.spend import Spending, amount_of, less
 from cloister.session.releases.frames import Frame, Series
+from cloister.session.releases.uncertainty import check_confidence
 from cloister.tables import Domain, Text
 from cloister.tables.declaring.plain import domain_of
 
@@ -162,9 +164,10 @@ class RemoteSession:
 
         `purpose` and `project` are in the place of the session's. `session.address_of(answer)` is where the hub keeps it.
         """
-        body = self._body(sql, spend, purpose, project, dialect) | {"confidence": confidence, "fresh": fresh}
+        body = self._body(sql, spend, purpose, project, dialect) | {"fresh": fresh} | _sure(confidence)
         if within is not None:
-            body["within"] = float(within)
+            check_wanted(within, confidence)
+            body["within"] = within
         if pilot is not None:
             body["pilot"] = self._amount(pilot, sql, dialect, "pilot")
         if rehearse:
@@ -185,7 +188,7 @@ class RemoteSession:
         body = self._body(question, spend, purpose, project, dialect)
 
         def at(wanted: float) -> Mapping[str, Any]:
-            return self._transport.post("/questions/explain", body | {"confidence": wanted})
+            return self._transport.post("/questions/explain", body | _sure(wanted))
 
         return RemotePlan(at(confidence), at=at)
 
@@ -194,9 +197,8 @@ class RemoteSession:
     ) -> Affordable:
         """The expected margins of a question over a range of spends, by default up to what remains: spends nothing."""
         if spends is None:
-            told = self._transport.post(
-                "/questions/afford", self._body(question, None, None, None, dialect) | {"confidence": confidence}
-            )
+            body = self._body(question, None, None, None, dialect) | _sure(confidence)
+            told = self._transport.post("/questions/afford", body)
             margins = {
                 name: Series("real", np.array([np.nan if each is None else each for each in found]))
                 for name, found in told["margins"].items()
@@ -222,11 +224,10 @@ class RemoteSession:
         dialect: str | None = None,
     ) -> list[Release]:
         """The private answers to several questions under one charge, measured together, so that they agree."""
-        texts = [_text(each) for each in questions]
+        texts = [_text(each) for each in questions] if isinstance(questions, Iterable) and not isinstance(questions, str) else []
         if not texts:
-            raise InvalidParameter(
-                "The workload is invalid", why="it has no question", instead='session.workload(["SELECT …"], spend=1)'
-            )
+            instead = 'session.workload(["SELECT …"], spend=1)'
+            raise InvalidParameter("The workload is invalid", why="it is a list of questions, at least one", instead=instead)
         body = self._body(texts[0], spend, purpose, project, dialect) | {"questions": texts}
         del body["sql"]
         return [self._kept(each) for each in self._transport.post("/questions/workload", body, key=new_key())["releases"]]
@@ -272,7 +273,7 @@ class RemoteSession:
             "features": list(features),
             "target": target or "",
             "parameters": _parameters_of(model),
-            **self._asked_in(purpose or None, project),
+            **self._asked_in(purpose, project),
             **({"algorithm": self.algorithm} if self.algorithm else {}),
             **_written(spend),
         }
@@ -428,7 +429,7 @@ class RemoteSession:
         """What a synthetic table of the hub answers, by its name in queries: at no cost. Each statistic `n` is followed by its
         interval and by how sure that is (`n_low`, `n_high`, `n_kind`), as in `model.answer(…).to_pydict()`.
         """
-        told = self._transport.post("/releases/answer", {"sql": _text(sql), "confidence": confidence})
+        told = self._transport.post("/releases/answer", {"sql": _text(sql)} | _sure(confidence))
         return dict(told["columns"])
 
     def try_anonymizing(
@@ -516,6 +517,10 @@ class RemoteSession:
         """Let go of the connections. What the hub keeps stays."""
         self._transport.close()
 
+    def declared(self, *_: object, **__: object) -> NoReturn:
+        """Refused: what learns or makes something from it does so on the machine that has the tables, or as a job of the hub."""
+        raise _no_objects("declared", "session.fit_model(…), session.synthesise(…) or session.synthesise_journeys(…)")
+
     def measure(self, *_: object, **__: object) -> NoReturn:
         """Refused: questions as objects stay on the machine that has the tables."""
         raise _no_objects("measure")
@@ -596,11 +601,16 @@ def _text(question: object) -> str:
     return question
 
 
-def _no_objects(name: str) -> UnsupportedQuery:
+def _sure(confidence: float) -> dict[str, float]:
+    check_confidence(confidence)
+    return {"confidence": confidence}
+
+
+def _no_objects(name: str, instead: str = 'session.sql("SELECT …", spend="0.1")') -> UnsupportedQuery:
     return UnsupportedQuery(
         f"{name}() is not supported",
         why="a hub takes questions as SQL; objects and methods stay on the machine that has the tables",
-        instead='session.sql("SELECT …", spend="0.1")',
+        instead=instead,
     )
 
 

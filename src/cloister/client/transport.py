@@ -137,10 +137,15 @@ class Transport:
         """The bytes of an answer, and the object that they stand for; with `raw` they may stand for none."""
         if self._closed.is_set():
             raise InvalidParameter("The query is invalid", why="the session is closed", instead="cloister.connect(…)")
+        try:
+            request = self._client.build_request(method, f"/api/v1{path}", json=body, headers=headers, params=query)
+        except (TypeError, ValueError):
+            why = "a value of it is not plain data: texts, finite numbers and lists of them"
+            raise InvalidParameter("The request is invalid", why=why, instead="its text or its number") from None
         lost, waits, ends = False, iter(_WAITS), self._now() + self._timeout
         while True:
             try:
-                answer = self._client.request(method, f"/api/v1{path}", json=body, headers=headers, params=query)
+                answer = self._client.send(request)
             except httpx.TransportError as error:
                 if _UNVERIFIED in str(error):  # and so it would be again
                     raise _unreachable(error) from None

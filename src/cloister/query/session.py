@@ -205,7 +205,11 @@ class Session(Door):
         self, questions: Sequence[str | Question], spend: Spending, dialect: str | None
     ) -> tuple[list[Parsed | Question], list[Question], Spending]:
         """Several questions as they were read, what is to be measured for them, and at which spend."""
-        parsed = [self._parsed(each, dialect) if isinstance(each, str) else each for each in questions]
+        listed = list(questions) if isinstance(questions, Iterable) and not isinstance(questions, str) else []
+        if not listed or not all(isinstance(each, str | Question) for each in listed):
+            instead = 'session.workload(["SELECT …"], spend=1)'
+            raise InvalidParameter("The workload is invalid", why="it is a list of questions, at least one", instead=instead)
+        parsed = [self._parsed(each, dialect) if isinstance(each, str) else each for each in listed]
         asked: list[Question] = []
         for each in parsed:
             if isinstance(each, Question):

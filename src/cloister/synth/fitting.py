@@ -31,6 +31,7 @@ from cloister.synth.states import Asked, Calendar, QuantileBins, States, states_
 from cloister.synth.workload import About, Adaptive, Fixed, Method, about_of
 from cloister.tables import Domain, PrivateTable, Relation
 
+_PURPOSE = "synthetic table"
 _CLEAR_SIGNAL = 2_000
 """From how many times on triples repay what they cost, in trials on Adult: 3-way tables are a quarter closer at ε = 10."""
 _METHODS: tuple[Fixed, ...] = ("pairs", "triples", "independent")
@@ -50,7 +51,7 @@ def fit(
     about: Sequence[str | Sequence[str]] | None = None,
     rules: Sequence[str] = (),
     earlier: Sequence[str | Question] = (),
-    purpose: str = "synthetic table",
+    purpose: str = _PURPOSE,
     progress: Callable[[str], None] = lambda _: None,
 ) -> SyntheticModel: ...
 
@@ -63,7 +64,7 @@ def fit(
     spend: Spending,
     method: Literal["microaggregation"],
     columns: Sequence[Asked] | None = None,
-    purpose: str = "synthetic table",
+    purpose: str = _PURPOSE,
 ) -> GaussianModel: ...
 
 
@@ -75,7 +76,7 @@ def fit(
     spend: Spending,
     method: Literal["k_anonymous"],
     columns: Sequence[Asked] | None = None,
-    purpose: str = "synthetic table",
+    purpose: str = _PURPOSE,
 ) -> KAnonymousModel: ...
 
 
@@ -89,7 +90,7 @@ def fit(
     about: Sequence[str | Sequence[str]] | None = None,
     rules: Sequence[str] = (),
     earlier: Sequence[str | Question] = (),
-    purpose: str = "synthetic table",
+    purpose: str = _PURPOSE,
     progress: Callable[[str], None] = lambda _: None,
 ) -> SyntheticModel | GaussianModel | KAnonymousModel:
     """A synthetic model of a private table, for one charge.
@@ -133,6 +134,11 @@ def fit(
     progress
         Told what is being done.
     """
+    remote = getattr(session, "synthesise", None)
+    if remote is not None:  # a hub makes it there, as a job
+        said = None if purpose == _PURPOSE else purpose
+        asked = {"about": about or (), "rules": rules, "earlier": earlier, "purpose": said, "progress": progress}
+        return cast("SyntheticModel", remote(table, spend=spend, columns=columns, method=method, **asked))
     declaration, declared = declared_rows(session, table)
     if method == "microaggregation" or method == "k_anonymous":
         if about or rules or earlier:

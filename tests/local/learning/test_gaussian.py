@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,3 +87,12 @@ def test_bins_of_equal_frequency_are_bought() -> None:
     assert np.bincount(equal_width(values, 0, 100, 4)).max() > 18_000
     with pytest.raises(InvalidParameter, match="bins"):
         equal_frequency(wave.distribution(wave.randomize(values[:1000], random=Random.deterministic(3))), 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "edges"), [(["x"], [5]), ([1], ["x"]), ([np.nan], [5]), ([None], [5]), (None, [5]), ([[1, 2]], [5]), ([6], [8, 5])]
+)
+def test_what_lies_in_no_bin_is_refused(values: Any, edges: Any) -> None:
+    """Who had no number was of the highest bin."""
+    with pytest.raises(InvalidParameter, match="invalid"):
+        in_bins(values, edges)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -116,3 +118,17 @@ def test_a_constant_feature_costs_nothing_and_says_nothing() -> None:
         LocalNaiveBayes([["veil"]], ["no", "yes"])
     with pytest.raises(InvalidParameter, match="each needs 3 values"):
         fitted.predict(short[:1])
+
+
+def test_what_is_no_sketch_of_each_feature_is_refused_in_words() -> None:
+    model = LocalNaiveBayes([["low", "high"], range(3)], ["no", "yes"], epsilon=2)
+    sketches = model.aggregate(model.randomize([["low", 0]] * 9, ["no"] * 9, random=Random.deterministic(1)))
+    calls: list[Callable[[], object]] = [
+        lambda: model.fit(None),  # type: ignore[arg-type]
+        lambda: model.fit(sketches[:1]),
+        lambda: model.fit(sketches, negative=[]),  # type: ignore[arg-type]
+        lambda: model.aggregate(None),  # type: ignore[arg-type]
+    ]
+    for call in calls:
+        with pytest.raises(InvalidParameter, match="invalid"):
+            call()

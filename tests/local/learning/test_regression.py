@@ -132,3 +132,20 @@ def test_what_has_no_rows_is_refused_by_a_training_too(rows: Any) -> None:
     for rounds in (1, 20):
         with pytest.raises(InvalidParameter):
             LocalLogisticRegression([(0, 1)], ["no", "yes"], rounds=rounds).train(rows, rows)
+
+
+@pytest.mark.parametrize(
+    ("weights", "rows", "classes"),
+    [
+        ([0, 0], [[0.5], [0.6]], ["no"]),
+        ([0, 0], [[0.5], [0.6], [0.7]], ["no", "yes"]),
+        ([0] * 5, [[0.5]], ["no"]),
+        (None, [[0.5]], ["no"]),
+        (["a", "b"], [[0.5]], ["no"]),
+        ([np.nan, 0], [[0.5]], ["no"]),
+    ],
+)
+def test_a_report_needs_a_class_a_row_and_a_weight_a_number(weights: Any, rows: Any, classes: Any) -> None:
+    """One class of two rows made two reports."""
+    with pytest.raises(InvalidParameter, match="invalid"):
+        LocalLogisticRegression([(0, 1)], ["no", "yes"], epsilon=2).respond(weights, rows, classes)

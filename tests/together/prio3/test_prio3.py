@@ -233,6 +233,8 @@ def test_a_share_is_drawn_once() -> None:
     assert parties[0].share(lists) == parties[0].share(lists)
     with pytest.raises(RoundRefused):
         opened(prio3, [parties[0].share(lists)], reports=1, epsilon=1)
+    with pytest.raises(RoundRefused, match="bytes of each"):
+        opened(prio3, [5, 5], reports=1, epsilon=1)  # type: ignore[list-item]
     with pytest.raises(RoundRefused):
         opened(prio3, [b"\xff" * 480, b"\xff" * 480], reports=1, epsilon=1)
 

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.learn.assessment.evaluation import judged, paired, split, taken
 from cloister.learn.assessment.judging import judge_of, measure_of, rows_for
 from cloister.learn.assessment.scores import Proportion, Score
@@ -90,6 +90,11 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         stopping = Stopping(law=self.law, tries=max(2, 4 * len(settings)) if self.tries is None else self.tries)
         one = stopping.one_try(whole)
         source = self.random or default_random()
+        for setting in settings:
+            refused = _refused_in_rho(clone(self.estimator).set_params(**setting), one, whole, X, y)
+            if refused is not None:
+                why = f"random tries under a δ are counted in ρ, and {refused.why}"
+                raise InvalidParameter('method="stopping" is invalid', why=why, instead='method="parts"') from None
         self.best_score_: Score | None = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # one of each try would tell how many there were
@@ -187,12 +192,14 @@ def cross_validate(
         raise InvalidParameter(f"folds={folds!r} is invalid", why="there are between 2 and 100", instead="folds=5")
     source = random or default_random()
     whole: PureDP | ApproxDP = PureDP(epsilon) if delta in (None, 0) else ApproxDP(epsilon, delta)
-    account: Guarantee = whole if isinstance(whole, PureDP) else ZCDP(zcdp_within(epsilon=whole.epsilon, delta=whole.delta).rho)
     portion = exact_positive(training, "training")
     if portion >= 1:
         raise InvalidParameter("training= is invalid", why="the rest of the spend is for judging", instead='training="0.8"')
-    one, judging = _portion(account, portion / (folds - 1)), _portion(account, 1 - portion)
     X = paired(X, y, estimator)
+    account: Guarantee = whole if isinstance(whole, PureDP) else ZCDP(zcdp_within(epsilon=whole.epsilon, delta=whole.delta).rho)
+    if _refused_in_rho(estimator, _portion(account, portion / (folds - 1)), whole, X, y) is not None:
+        account = whole  # a method that is not ρ-private: ε and δ add
+    one, judging = _portion(account, portion / (folds - 1)), _portion(account, 1 - portion)
     place = source.below(folds, len(y))
     scores = []
     for fold in range(folds):
@@ -213,16 +220,32 @@ def cross_validate(
         guarantee=whole,
         marked=first.marked,
     )
-    currency = Allowance(account).currency
+    given = Allowance(PureDP(whole.epsilon) if account is whole else account)
     spent = tuple(
-        Share(what=what, currency=currency, amount=Allowance(account).size * part, portion=part)
+        Share(what=what, currency=given.currency, amount=given.size * part, portion=part)
         for what, part in ((f"training, {folds - 1} times a row", portion), ("judging, once a row", 1 - portion))
     )
     return CrossValidation(folds=tuple(scores), total=total, guarantee=whole, spent=spent)
 
 
 def _portion(account: Guarantee, portion: Fraction) -> Guarantee:
+    if isinstance(account, ApproxDP):
+        return ApproxDP(account.epsilon * portion, account.delta * portion)
     return ZCDP(account.rho * portion) if isinstance(account, ZCDP) else PureDP(account.epsilon * portion)
+
+
+def _refused_in_rho(estimator: Any, promise: Guarantee, whole: Guarantee, X: Any, y: Any) -> CloisterError | None:
+    """Why its method, which takes the whole, does not take a part of it in ρ; None where it does."""
+    model: PrivateModel = clone(estimator)
+    model._checked(X, y)
+    try:
+        model._allowance(promise)
+    except CloisterError as error:
+        model._allowance(whole)  # what is wrong in any currency is said
+        if not isinstance(promise, ZCDP):
+            raise
+        return error
+    return None
 
 
 def _scored(model: PrivateModel, promise: Guarantee, X: Any, y: Any, source: Random) -> Proportion:

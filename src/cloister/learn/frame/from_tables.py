@@ -54,7 +54,7 @@ def fit_table(
     assert wanted is not None
     remote = getattr(session, "fit_model", None)
     if remote is not None:  # a hub learns there, as a job
-        remote(model, table, features=features, target=target, spend=wanted, purpose=purpose)
+        remote(model, table, features=features, target=target, spend=wanted, purpose=purpose or None)
         return
     declaration = session.declared(table)
     if not isinstance(declaration, PrivateTable):

@@ -152,7 +152,11 @@ def in_bins(values: Any, edges: Sequence[float]) -> npt.NDArray[np.int64]:
     >>> in_bins([1, 5, 9], [5, 8]).tolist()
     [0, 1, 2]
     """
-    return np.searchsorted(np.asarray(edges, dtype=np.float64), np.asarray(values, dtype=np.float64), side="right")
+    line = Interval(low=-np.inf, high=np.inf)
+    inner = line.checked(edges)[:, 0]
+    if (np.diff(inner) < 0).any():
+        raise InvalidParameter("The edges are invalid", why="they fall", instead="equal_frequency(found, 4)")
+    return np.searchsorted(inner, line.checked(values)[:, 0], side="right")
 
 
 def equal_width(values: Any, low: Exact, high: Exact, bins: int) -> npt.NDArray[np.int64]:

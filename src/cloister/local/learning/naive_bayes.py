@@ -98,14 +98,16 @@ class LocalNaiveBayes:
 
     def aggregate(self, reports: Sequence[Reports]) -> tuple[Sketch, ...]:
         """A sketch for each feature; those of streams and servers add up, feature by feature."""
-        if len(reports) != len(self.oracles):
+        if not isinstance(reports, Sequence) or len(reports) != len(self.oracles):
             raise InvalidParameter("The reports are invalid", why="they are of other features", instead="randomize(…)")
         return tuple(oracle.aggregate(each) for oracle, each in zip(self.oracles, reports, strict=True))
 
     def fit(self, sketches: Sequence[Sketch], *, negative: str = "norm-sub") -> NaiveBayesModel:
         """The model of which the reports speak."""
-        if negative not in {"norm-sub", "one"}:
+        if negative not in ("norm-sub", "one"):
             raise InvalidParameter(f"negative={negative!r} is invalid", why="no such way", instead='negative="norm-sub"')
+        if not isinstance(sketches, Sequence) or len(sketches) != len(self.oracles):
+            raise InvalidParameter("The sketches are invalid", why="there is one a feature", instead="fit(aggregate(reports))")
         tables, noises = [], []
         for feature, oracle, sketch in zip(self.features, self.oracles, sketches, strict=True):
             read = oracle.estimate(sketch)

@@ -130,6 +130,12 @@ class LocalLogisticRegression:
         units = scaled(rows, self.intervals, clip=True)
         features = np.concatenate([units, np.ones((len(units), 1))], axis=1)
         signs = 2.0 * self.classes.places(classes) - 1
+        if len(units) != len(signs):
+            raise InvalidParameter("Rows and classes are invalid", why="they differ in number", instead="one class a row")
+        weights = Interval(low=-np.inf, high=np.inf).checked(weights)[:, 0]
+        if len(weights) != features.shape[1]:
+            why = f"they are {features.shape[1]} numbers, one a bound and the intercept"
+            raise InvalidParameter("The weights are invalid", why=why, instead="those of the last step(…)")
         margins = np.clip(signs * (features @ weights), -50, 50)
         gradients = -(signs / (1 + np.exp(margins)))[:, None] * features
         return self.mechanism.randomize(np.clip(gradients, -1, 1), random=random)

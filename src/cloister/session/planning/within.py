@@ -31,7 +31,7 @@ def least_spend(shape: Shape, budget: Guarantee, within: float, confidence: floa
     to a share. A count that decides whether its undeclared group is shown has the widest margin that such a count can have. The
     margin of anything else depends on private sizes: it is refused here, and `least_spend_after` works it out from a pilot.
     """
-    _check(within, confidence)
+    check_wanted(within, confidence)
     formulas = [formula for formula in shape.formulas if isinstance(formula, Linear)]
     if len(formulas) < len(shape.formulas):
         raise UnsupportedQuery(
@@ -61,7 +61,7 @@ def least_spend_after(
     The private sizes that a margin depends on are replaced by the pilot's noisy ones, so this is post-processing of what was paid
     for; the margin that comes out is that of the values which are then found, and may lie a little above or below.
     """
-    _check(within, confidence)
+    check_wanted(within, confidence)
     shown = shape.grid.visible()
     values = {
         name: combined([stored.parts[0].readings[name] for stored in history.stored]).values[shown] for name in _raws(history)
@@ -78,7 +78,11 @@ def _raws(history: History) -> list[str]:
     return list(history.stored[0].parts[0].readings) if history.stored else []
 
 
-def _check(within: float, confidence: float) -> None:
+def check_wanted(within: float, confidence: float) -> None:
+    """A wanted margin is a number that a margin can be.
+
+    >>> check_wanted(50, 0.95)
+    """
     check_confidence(confidence)
     if isinstance(within, bool) or not isinstance(within, int | float) or not 0 < within <= _WIDEST:
         raise InvalidParameter(f"within={within!r} is invalid", why="it must be a number greater than 0", instead="within=50")

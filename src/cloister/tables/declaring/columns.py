@@ -26,7 +26,16 @@ from typing import Any, ClassVar
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.privacy.rational import Exact, exact, text_of
-from cloister.tables.sourcing.reading import EPOCH, read_days, read_number, read_plain, read_truth, read_whole, representable
+from cloister.tables.sourcing.reading import (
+    EPOCH,
+    read_days,
+    read_number,
+    read_plain,
+    read_truth,
+    read_whole,
+    representable,
+    spelled,
+)
 
 _LARGEST_INTEGER = 2**62 - 2
 _LARGEST_REAL_CODE = 2**49
@@ -314,9 +323,9 @@ class Category(Domain):
             whole = read_whole(value)
             number = float(whole) if whole is not None and abs(whole) <= _LARGEST_CATEGORY_INTEGER else read_number(value)
             value = int(number) if number is not None and math.isfinite(number) and number == math.floor(number) else None
-        elif not isinstance(value, str):
-            return None
-        return self._codes.get(value)
+        elif isinstance(value, int | float):
+            value = spelled(value) if abs(value) < 10**300 else None  # as a table reads it
+        return self._codes.get(value) if isinstance(value, str | int) else None
 
     def decode(self, code: int) -> str | int | bool:
         """The category at a position."""

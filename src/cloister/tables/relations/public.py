@@ -28,7 +28,7 @@ from cloister.tables.expression.names import quoted_path
 from cloister.tables.expression.unify import NUMERIC, with_nullable
 from cloister.tables.relations.derived import OfOne, Relation, bounded, known, packed, unique
 from cloister.tables.relations.public_values import domain_of, number_of, read
-from cloister.tables.sourcing.reading import EPOCH, read_days, representable
+from cloister.tables.sourcing.reading import EPOCH, read_days, representable, spelled
 from cloister.tables.sourcing.sources import CsvSource
 
 
@@ -160,7 +160,7 @@ def _code(domain: Domain, value: Any) -> Any:
     if not isinstance(domain, Text):
         return domain.encode(value)
     if isinstance(domain, Identifier) and isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(int(value)) if isinstance(value, int) or value.is_integer() else repr(value)
+        value = spelled(value)
     return value if isinstance(value, str) and representable(value) else None
 
 

@@ -42,6 +42,28 @@ def read_plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
 
 
+def spelled(item: Any) -> str | None:
+    """The text of a value among values of other types: what it would be called, were it the name of a unit of its own kind.
+
+    >>> spelled(1.0), spelled(True), spelled(0.5)
+    ('1', 'true', '0.5')
+    """
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, float):
+        if not math.isfinite(item):
+            return None
+        return str(int(item)) if item.is_integer() and abs(item) < 2**62 else repr(float(item))
+    since = since_epoch(item) if isinstance(item, datetime.date) else None
+    if since is not None and isinstance(item, datetime.datetime):
+        moment = START + since
+        text = moment.isoformat(" ")
+        return text.rstrip("0") if moment.microsecond else text
+    if since is not None:
+        return (EPOCH + since).isoformat()
+    return str(item)
+
+
 def read_whole(value: object) -> int | None:
     """A whole number, or the text of one, exactly."""
     value = read_plain(value)

@@ -5,7 +5,7 @@ which a declaration is checked) and the engine that will hold it. A CSV file is 
 rows would make the schema depend on them; its first line is all that is read of it here (`lines.py`).
 
 A list of Python objects, and a pandas column of them, has no type of its own: what it looks like hangs on single values. Hence a
-value means the same in every kind that holds it: a list of several types becomes the texts of `_text_of`, which declarations read
+value means the same in every kind that holds it: a list of several types becomes the texts of `spelled`, which declarations read
 as they read the value itself, and which are the names of units (`preparation.py`) whatever the kind. A list whose values look
 like a kind that its declaration does not take becomes such texts too (`Source.read_under`): each value is then read under the
 declaration, and what does not fit is missing. So whether a table opens never depends on a row.
@@ -34,7 +34,7 @@ from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.sourcing.file_lineage import file_place, lineage_of
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
-from cloister.tables.sourcing.reading import EPOCH, START, representable, since_epoch
+from cloister.tables.sourcing.reading import EPOCH, START, representable, since_epoch, spelled
 
 if TYPE_CHECKING:
     from cloister.tables.declaring.table import PrivateTable
@@ -56,7 +56,6 @@ _DUCKDB_KINDS = {
     '"NULL"': "null",
 }
 _RELATION = "cloister_source"
-_EXACT_TEXT = 2**62
 _FARTHEST = 10**300
 """A whole number beyond this counts as this: Python writes none of thousands of digits."""
 _SQLITE_TYPES = {
@@ -537,7 +536,7 @@ def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
         kinds = {float}
     if len(kinds) > 1:  # as text, which the declaration then reads value by value
         kinds = {str}
-        items = [None if gone else _text_of(item) for item, gone in zip(items, missing, strict=True)]
+        items = [None if gone else spelled(item) for item, gone in zip(items, missing, strict=True)]
         missing = [item is None for item in items]
     kind = kinds.pop() if kinds else float if any(isinstance(item, float) for item in items) else None
     if kind is None:
@@ -575,28 +574,11 @@ def _of_one_type(items: list[Any]) -> Any:
     return None
 
 
-def _text_of(item: Any) -> str | None:
-    """The text of a value among values of other types: what it would be called, were it the name of a unit of its own kind."""
-    if isinstance(item, bool):
-        return "true" if item else "false"
-    if isinstance(item, float):
-        if not math.isfinite(item):
-            return None
-        return str(int(item)) if item.is_integer() and abs(item) < _EXACT_TEXT else repr(float(item))
-    if isinstance(item, datetime.datetime):
-        moment = START + _since_epoch(item)
-        text = moment.isoformat(" ")
-        return text.rstrip("0") if moment.microsecond else text
-    if isinstance(item, datetime.date):
-        return (EPOCH + _since_epoch(item)).isoformat()
-    return str(item)
-
-
 def _text_or_missing(item: Any, kind: Kind) -> str | None:
     """The text of an item of an Arrow column that was made of Python objects."""
     if item is not None and kind == "days":
         item = EPOCH + datetime.timedelta(days=item)
-    text = None if _is_missing(item) else _text_of(item)
+    text = None if _is_missing(item) else spelled(item)
     return text if text is not None and representable(text) else None
 
 

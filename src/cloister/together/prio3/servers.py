@@ -157,7 +157,7 @@ def opened(prio3: Prio3, shares: Sequence[bytes], *, reports: int, epsilon: Exac
     many reports and the noise do not reach, but with probability 1e-12 a number, is refused."""
     field, law = prio3.circuit.field, _law(prio3, epsilon)
     length = field.size * len(prio3.circuit.decode([0] * prio3.circuit.length))
-    if len(shares) != prio3.servers or any(len(each) != length for each in shares):
+    if [len(each) if isinstance(each, bytes) else 0 for each in shares] != [length] * prio3.servers:
         raise _refused(f"a share of {length} bytes of each of {prio3.servers} servers is needed", "server.share(lists)")
     try:
         total = field.decode(shares[0])
