@@ -8,7 +8,6 @@ the rule that `analyst.py` states.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -126,17 +125,27 @@ def _answer(analyst: Analyst, plan: Plan, purpose: str, owed: Mapping[str, Guara
     analyst.progress("preparing the tables")
     snapshot, limit = analyst.registry.snapshot, analyst.time_limit or plan.time_limit
     tables = {part.shape.question.table: snapshot.rows_of(part.shape.question.table) for part in plan.parts}
-    requests = [request_of(part, number, tables[part.shape.question.table]) for number, part in enumerate(plan.parts)]
-    about = defaultdict[tuple[str, ...], list[NoisedRequest]](list)
-    for each in requests:
-        about[each.names].append(each)
-    compiled = list[Asked]()  # what cannot be compiled is refused before it is charged
-    for each in requests:
-        *others, last = about[each.names]
-        asked = replace(each, who=analyst.who, purpose=purpose, besides=tuple(others) if each is last else ())
-        compiled.append((asked, tables[each.table].compiled(asked)))
-    with in_turn([tables[each.table].turn() for each in requests], limit):
+    compiled, turns, requests = [], [], list[NoisedRequest]()  # what cannot be compiled is refused before it is charged
+    for number, part in enumerate(plan.parts):
+        prepared = tables[part.shape.question.table]
+        requests.append(replace(request_of(part, number, prepared), who=analyst.who, purpose=purpose))
+        turns.append(prepared.turn())
+    for request in _with_besides(requests) if len(requests) > 1 else requests:
+        prepared = tables[request.table]
+        compiled.append((request, prepared.compiled(request)))
+    with in_turn(turns, limit):
         return _charged(analyst, plan, purpose, owed, tables, compiled, limit)
+
+
+def _with_besides(requests: Sequence[NoisedRequest]) -> list[NoisedRequest]:
+    """The last about each table, with the others beside it."""
+    last = {each.names: each for each in requests}
+    return [
+        replace(each, besides=tuple(other for other in requests if other.names == each.names and other is not each))
+        if each is last[each.names]
+        else each
+        for each in requests
+    ]
 
 
 def _charged(

@@ -124,6 +124,7 @@ class KeyHolderAgent(Caller):
     """The key holder's end: answers one hub, whose public key it was given. `exact`: whether its operator allows exact
     components, which are not differentially private.
 
+    >>> from cloister.together.messages import opened
     >>> agent = KeyHolderAgent(KeyHolder("keys"), SigningKey(bytes(32)).public)
     >>> opened(agent.answer(b"garbage")).kind
     'refused'
