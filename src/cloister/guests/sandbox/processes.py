@@ -235,9 +235,8 @@ class ProcessSandbox(Opened):
 def why_not(language: Language = "python") -> str:
     """Why this machine has no such sandbox, or nothing where it has: a sandbox is opened and tried."""
     try:
-        with ProcessSandbox(
-            "f <- function(rows) 1" if language == "r" else "def f(rows):\n    return 1\n", "f", language=language
-        ) as tried:
+        code = "f <- function(rows) 1" if language == "r" else "def f(rows):\n    return 1\n"
+        with ProcessSandbox(code, "f", language=language, seconds=_OPENING) as tried:  # a busy machine has it, too
             ran = tried.run([{}])
     except (EngineError, MissingDependency) as refused:
         return refused.why
