@@ -81,7 +81,7 @@ class Caller:
             self.look()
             about = opened(data).round
             return self._answered(data)
-        except LedgerError as error:  # it says what whoever runs it keeps where
+        except LedgerError as error:  # it says where its owner or operator keeps what
             self._noted("failed", about, error.what, error.why)
         except CloisterError as error:
             self._noted("stopped" if isinstance(error, OutOfTime) else "refused", about, error.what, error.why)
@@ -96,7 +96,7 @@ class Caller:
         raise NotImplementedError
 
     def _noted(self, event: str, about: str, what: str = "", why: str = "") -> None:
-        """Notes why nothing is answered. Whoever sends a message may call its round anything; and where the disk is full, a no is
+        """Notes why nothing is answered. The sender of a message may call its round anything; and where the disk is full, a no is
         still a no, and the party goes on."""
         words = {"about": about[:64], "what": what[:_WORDS], "why": why[:_WORDS]}
         with suppress(OSError):

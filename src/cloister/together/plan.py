@@ -110,7 +110,7 @@ class Elsewhere(Answering):
         return Plan(request=request.canonical(), token=self.token, purpose=purpose, who=who)
 
     def _besides(self, request: NoisedRequest) -> list[Guarantee]:
-        """What others cost under the same charge: whoever can't pay for all says so before it."""
+        """What others cost under the same charge: a site or key holder that can't pay for all says so before it."""
         return [cost_of(each, self.base if isinstance(each.table, str) else each.table) for each in request.besides]
 
     def _reading(self, work: Any) -> Any:
