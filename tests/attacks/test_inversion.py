@@ -141,6 +141,9 @@ def test_what_is_no_pair_of_rows_and_target_is_refused_in_words() -> None:
     for low, high in ((["a"] * 5, 1), ([0] * 4, [1] * 5), ([0] * 3, [1] * 3), (None, [1] * 5), ([-np.inf] * 5, [1] * 5)):
         with pytest.raises(InvalidParameter, match="bounds of each feature"):
             reconstruct_class(model, 1, low=low, high=high)
+    for steps in ("a", None, [None]):
+        with pytest.raises(InvalidParameter, match="steps are numbers"):
+            reconstruct_class(model, 1, low=0, high=1, steps=steps)  # type: ignore[arg-type]
     for stranger, label in ((object(), 1), (model, [0, 1])):
         with pytest.raises(InvalidParameter, match="the model knows the class"):
             reconstruct_class(stranger, label, low=[0] * 5, high=[1] * 5)

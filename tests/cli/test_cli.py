@@ -140,6 +140,13 @@ def test_csv_that_a_spreadsheet_would_compute_is_told_of_and_is_guarded_on_deman
     assert "a spreadsheet" not in harmless.stderr
 
 
+def test_an_answer_is_printed_in_one_form(folder: Path) -> None:
+    asked = ("query", "SELECT COUNT(*) AS n FROM people", "--spend", "0.1", "--tables", "tables.toml", "--ledger", "b.db")
+    refused = cloister(*asked, "--json", "--csv", at=folder, code=1)
+    assert "--json and --csv together are invalid" in refused.stderr
+    assert not (folder / "b.db").exists(), "nothing was asked"
+
+
 @pytest.mark.parametrize("form", [(), ("--json",), ("--csv", "--json")])
 def test_for_spreadsheets_is_of_csv(folder: Path, form: tuple[str, ...]) -> None:
     asked = ("query", "SELECT COUNT(*) AS n FROM people", "--spend", "0.1", "--tables", "tables.toml", "--ledger", "b.db", *form)
@@ -262,6 +269,14 @@ def test_a_failure_of_our_own_is_one_line_without_a_word_of_the_error(
     assert ("Traceback" in said.err) == (debug == "1")
     assert ("Ada" in said.err) == (debug == "1")
     assert debug == "1" or len(said.err.splitlines()) == 1
+
+
+def test_a_full_disk_is_said_in_words(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        made = [sys.executable, "-m", "cloister", "version"]
+        ended = subprocess.run(made, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("EngineError: The command ended early: no space left on device.")
 
 
 def test_a_command_line_that_cannot_be_read_is_refused_as_any_other(

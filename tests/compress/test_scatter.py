@@ -69,6 +69,13 @@ def test_with_hardly_any_noise_they_are_those_of_the_rows() -> None:
         assert noisy.transform(scaled(rows)).shape == (2000, len(noisy.components_))
 
 
+def test_few_rows_have_the_scatter_of_few_rows() -> None:
+    """A scatter is n − 1 times the covariance of a sample, and no n times."""
+    rows = people(20)
+    found, _ = measured(rows, 1_000_000, utility="ill")
+    np.testing.assert_allclose(found.total, Scatter.of_rows(scaled(rows)).total, rtol=1e-2, atol=0.01)
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 @pytest.mark.parametrize("budget", [PureDP("0.1"), ZCDP("0.1")])
 def test_noise_alone_gives_directions_that_are_finite(count: int, budget: Any) -> None:

@@ -363,5 +363,6 @@ def test_what_is_no_number_of_rows_is_refused() -> None:
             with pytest.raises(cl.InvalidParameter, match="rows"):
                 answer.take(rows)  # type: ignore[arg-type]
         assert [answer.take(rows).num_rows for rows in ([0, -1], [])] == [2, 0]
-        with pytest.raises(cl.InvalidParameter, match="spends="):
-            session.afford("SELECT COUNT(*) FROM t", spends=5)  # type: ignore[arg-type]
+        for spends in (5, "1", []):
+            with pytest.raises(cl.InvalidParameter, match="spends="):
+                session.afford("SELECT COUNT(*) FROM t", spends=spends)  # type: ignore[arg-type]

@@ -188,19 +188,20 @@ def reconstruct_class(
     classes = list(np.asarray(getattr(model, "classes_", ())))
     try:
         bottom, top = np.broadcast_arrays(np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
+        shares = np.asarray(steps, dtype=np.float64).ravel().tolist()
         known = label in classes and getattr(model, "n_features_in_", bottom.size) == bottom.size
     except (TypeError, ValueError):
         known = False
     if not known or bottom.ndim != 1 or not (np.isfinite(top - bottom) & (bottom <= top)).all():
         raise InvalidParameter(
             "The class is invalid",
-            why="the model knows the class, and low and high give bounds of each feature",
+            why="the model knows the class, low and high give bounds of each feature, and steps are numbers",
             instead="reconstruct_class(model, model.classes_[0], low=[0, 0], high=[1, 1])",
         )
     place, width = classes.index(label), top - bottom
     best = (bottom + top) / 2
     height = _belief(model, best[None, :], place)[0]
-    for step in steps:
+    for step in shares:
         moves = np.concatenate([np.diag(width * step), np.diag(-width * step)])
         for _ in range(max(1, rounds)):
             tried = np.clip(best + moves, bottom, top)

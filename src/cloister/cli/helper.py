@@ -49,7 +49,8 @@ def join(link: str, folder: Path, name: str, certificate: Path | None, proxy: st
     cloister helper join "https://hub.example.org/joint-surveys/4f1c…#s3cr3t" --name "Cancer Registry"
     """
     from cloister.crypto import fingerprint
-    from cloister.together.prio3.helper import Helper, HelperCalls
+    from cloister.together.messages import RoundRefused
+    from cloister.together.prio3.helper import HELPER_FILE, Helper, HelperCalls
 
     if not is_text(name, 200):
         raise InvalidParameter("--name is invalid", why="it has 1 to 200 characters", instead='--name "Cancer Registry"')
@@ -65,6 +66,10 @@ def join(link: str, folder: Path, name: str, certificate: Path | None, proxy: st
         made = Helper.made(folder, survey, link=link, name=name.strip())
         try:
             calls.join(made)
+        except RoundRefused:
+            made.close()
+            (folder / HELPER_FILE).unlink()  # its key helps nobody: the folder is free for another link
+            raise
         except CloisterError as error:
             raise InvalidParameter(
                 "The survey was not joined yet",

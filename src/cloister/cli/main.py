@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import traceback
+from errno import EACCES, EDQUOT, EIO, EMFILE, ENFILE, ENOSPC, EPERM, EROFS
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -16,7 +17,7 @@ import click
 
 from cloister.cli.speaking import on_command_line
 from cloister.cli.written import FOLDER
-from cloister.errors import CloisterError, MissingDependency, brief
+from cloister.errors import CloisterError, EngineError, MissingDependency, brief
 from cloister.installed import DISTRIBUTION, edition, install
 
 _OF_THEIR_OWN = "anonymize audit csp declare guest helper hub learn mine risk rows site stream survey synth vault"
@@ -30,6 +31,7 @@ _HOMES = {name: name for name in _OF_THEIR_OWN.split()} | {
 """The module of each command that has one. It is imported when the command is called: a question needs no attacks."""
 
 
+_OF_THE_MACHINE = frozenset({EACCES, EDQUOT, EIO, EMFILE, ENFILE, ENOSPC, EPERM, EROFS})
 _OBJECTS = 50_000
 """After how many new objects the garbage collector looks for cycles: importing makes many, and no garbage."""
 
@@ -97,6 +99,13 @@ def main() -> None:
         sys.exit(1)
     except BrokenPipeError:
         _unread()
+    except OSError as error:  # a full disk, a folder that can't be written: the system's own words name no row
+        if error.errno not in _OF_THE_MACHINE:
+            _failed(error)
+        why = os.strerror(error.errno).lower() + (f": {str(error.filename)!r}" if error.filename else "")
+        again = "the same command once that is mended; what was charged answers it"
+        click.echo(f"EngineError: {EngineError('The command ended early', why=why, instead=again)}", err=True)
+        sys.exit(1)
     except Exception as error:  # the last resort: whatever it is, no trace and no words of it
         _failed(error)
 

@@ -86,6 +86,8 @@ def query(
     """
     if for_spreadsheets and (as_json or not as_csv):
         raise InvalidParameter("--for-spreadsheets is invalid", why="it changes CSV alone", instead="--csv --for-spreadsheets")
+    if as_json and as_csv:
+        raise InvalidParameter("--json and --csv together are invalid", why="an answer is printed in one form", instead="--csv")
     with waiting("reading the question") as progress, _session(progress, **where) as session:
         answer = session.sql(
             sql, spend, within=within, pilot=pilot, purpose=where["purpose"], dialect=dialect, rehearse=rehearse, fresh=fresh

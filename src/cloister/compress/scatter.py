@@ -115,7 +115,7 @@ class Scatter:
         told = whole.provenance
         return cls(
             mean=mean,
-            total=positive(number * _covariances(whole, len(columns), high - low)),
+            total=positive((number - 1) * _covariances(whole, len(columns), high - low)),
             utility=between[0] if utility is not None else None,
             private=between[-1] if private is not None else None,
             classes=len(counts[0]) if utility is not None else 0,

@@ -411,8 +411,7 @@ class Mailboxes:
         now = time.time()
         if abs(now - at) > CLOCK:
             box.presence.problem = f"its clock was {_apart(at - now)} this one"
-            here = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC")
-            why = f"the clock of {name!r} is {_apart(at - now)} that of the hub, which says {here}"
+            why = f"the clock of {name!r} is {_apart(at - now)} that of the hub"  # the same each minute: it is told once
             return _problem(401, "A call was refused", why, "the right time on both machines")
         if box.calls >= CALLS:
             return _problem(429, "A call was refused", f"{CALLS} calls of {name!r} are here already", "one call at a time")

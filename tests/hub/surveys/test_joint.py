@@ -18,10 +18,11 @@ import pytest
 from sqlalchemy import text
 
 from cloister.crypto import fingerprint
-from cloister.hub.records.surveys import JointReportRow
+from cloister.hub.records.surveys import JointReportRow, JointTicket
 from cloister.noise import Random
+from cloister.together.messages import RoundRefused
 from cloister.together.prio3.helper import Helper, HelperCalls
-from cloister.together.prio3.joint_survey import JointSurvey
+from cloister.together.prio3.joint_survey import JointSurvey, list_of
 from cloister.together.prio3.servers import noisy_share
 from tests.hub.house import House, served
 
@@ -183,6 +184,15 @@ def test_a_form_that_is_sent_twice_changes_a_draft_once(joint: Joint) -> None:
     assert post("/remove", text=drinks["text"]) == (303, [])
 
 
+def test_a_number_is_read_as_people_type_it(joint: Joint) -> None:
+    number, token = joint.made(SMOKES), {"form_token": joint.ana.csrf()["X-CSRF-Token"]}
+    pay = {"text": "Profit or loss?", "kind": "number", "epsilon": "1", "low": "-1,000", "high": "10 000"}
+    assert joint.ana.client.post(f"/joint-surveys/{number}/questions", data={**token, **pay}).status_code == 303
+    assert joint.ask("GET", f"/{number}")["questions"][-1] == {**pay, "low": -1000, "high": 10_000}
+    wrong = joint.ana.client.post(f"/joint-surveys/{number}/questions", data={**token, **pay, "text": "Pay?", "low": "1,5"})
+    assert wrong.status_code == 422
+
+
 def test_a_report_counts_once_and_one_that_lies_is_dropped(joint: Joint) -> None:
     number, secret, helper = joint.joined(SMOKES)
     survey, key = joint.form(number)
@@ -217,6 +227,34 @@ def test_a_report_counts_once_and_one_that_lies_is_dropped(joint: Joint) -> None
     joint.turn(number, secret, helper, joint.turn(number, secret, helper, {}))
     assert joint.ask("GET", f"/{number}")["results"][0]["counts"] == {"no": 0, "yes": 1}
     assert joint.call(number, secret, {"shares": ["00"], "list": other})["state"] == "done"
+    helper.close()
+
+
+def test_a_closed_survey_whose_helper_is_lost_is_discarded(joint: Joint) -> None:
+    """Nothing but that helper could read what lies here: the shares go, and nobody waits for sums."""
+    number, secret, helper = joint.joined(SMOKES, invited=True)
+    (ticket,) = joint.ask("POST", f"/{number}/invitations", {"count": 1}, status=201)["tokens"]
+    assert joint.answered(number, ["yes"], ticket=ticket).status_code == 201
+    joint.ask("DELETE", f"/{number}", status=409)  # it is open: people answer
+    joint.ask("POST", f"/{number}/close")
+    home, token = f"/joint-surveys/{number}", {"form_token": joint.ana.csrf()["X-CSRF-Token"]}
+    assert "Discard the survey" in joint.ana.client.get(home).text
+    assert joint.ana.client.post(f"{home}/drop", data=token).status_code == 303
+    joint.ask("GET", f"/{number}", status=404)
+    joint.call(number, secret, {}, status=404)
+    with joint.house.hub.database.reading() as db:
+        assert (db.query(JointReportRow).count(), db.query(JointTicket).count()) == (0, 0)
+    helper.close()
+
+
+def test_a_helper_that_has_ended_lets_no_answer_be_dropped(joint: Joint) -> None:
+    """The hub's database was put back to when the survey was open: the helper says so, and stops."""
+    number, secret, helper = joint.joined(SMOKES)
+    joint.answered(number, ["yes"])
+    helper.share(list_of([]))
+    with pytest.raises(RoundRefused, match="a backup was put back"):
+        joint.turn(number, secret, helper, {})
+    assert joint.ask("GET", f"/{number}")["reports"] == {"new": 1, "counted": 0, "dropped": 0}
     helper.close()
 
 
@@ -257,6 +295,11 @@ def test_a_helper_as_a_process(joint: Joint) -> None:
         print_ = joint.ask("GET", f"/{number}")["fingerprint"]
         assert print_ in said
         assert print_ in run("show")
+        second = [sys.executable, "-m", "cloister", "helper", "join", link, "--name", "B", "--yes", "--folder", f"{folder}2"]
+        said = subprocess.run(second, capture_output=True, text=True, check=False, timeout=60).stderr
+        assert "another one has joined this survey" in said
+        assert "tries again" not in said
+        assert not list(Path(f"{folder}2").iterdir()), "the folder is free for another link"
         joint.ask("POST", f"/{number}/open")
         assert "folder of another one" in run("join", link, "--name", "Cancer Registry", "--yes")
         first = subprocess.Popen(helper("run"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

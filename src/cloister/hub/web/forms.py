@@ -37,13 +37,22 @@ def listed(text: str) -> list[str]:
     return [part.strip() for part in re.split("[\n,;，；、]", text) if part.strip()]
 
 
+def ungrouped(text: str) -> str:
+    """A number as it was typed, without the blanks or commas between its thousands.
+
+    >>> ungrouped("1,250,000"), ungrouped("10 000"), ungrouped("1,5")
+    ('1250000', '10000', '1,5')
+    """
+    return re.sub(r"(?<=\d)[\s,，](?=\d{3}(?!\d))", "", text)
+
+
 def counted(text: str) -> int | None:
     """How many people or rows somebody typed, also with blanks or commas between the thousands; None where nothing is typed.
 
     >>> counted("40,000"), counted("")
     (40000, None)
     """
-    digits = re.sub(r"(?<=\d)[\s,，](?=\d{3}(?!\d))", "", text.strip())
+    digits = ungrouped(text.strip())
     if digits and not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits)):
         why = "it is not a whole number from 1 to 999,999,999"
         raise InvalidParameter("The number is invalid", why=why, instead="40000")

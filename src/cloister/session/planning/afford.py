@@ -87,8 +87,8 @@ def affordable(
     plan_at: Callable[[Fraction], Plan], remaining: Guarantee, spends: Sequence[Exact] | None, confidence: float
 ) -> Affordable:
     """The margins at the given spends, or at round numbers up to what remains."""
-    if spends is not None and (isinstance(spends, str) or not isinstance(spends, Sequence)):
-        raise InvalidParameter("spends= is invalid", why="it is not a list of spends", instead='spends=["0.1", "1"]')
+    if spends is not None and (isinstance(spends, str) or not isinstance(spends, Sequence) or not spends):
+        raise InvalidParameter("spends= is invalid", why="it is not a list of at least one spend", instead='spends=["0.1", "1"]')
     amounts = (
         tuple(exact_positive(spend, "spends") for spend in spends) if spends is not None else _round_numbers(amount_of(remaining))
     )

@@ -37,7 +37,7 @@ _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE report (nonce TEXT PRIMARY KEY, digest TEXT NOT NULL, said TEXT NOT NULL, counted INTEGER NOT NULL);
 """
-_FILE = "helper.db"
+HELPER_FILE = "helper.db"
 _PAUSES = (1.0, 2.0, 5.0, 15.0, 30.0)
 _IDLE = 2.0
 _MOST = 64_000_000
@@ -58,13 +58,13 @@ class Helper:
     """
 
     def __init__(self, folder: Path) -> None:
-        if not (folder / _FILE).is_file():
+        if not (folder / HELPER_FILE).is_file():
             raise InvalidParameter(
                 f"The folder {str(folder)!r} is no helper's",
-                why=f"there is no {_FILE} in it",
+                why=f"there is no {HELPER_FILE} in it",
                 instead="cloister helper join LINK",
             )
-        self._db = sqlite3.connect(folder / _FILE, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(folder / HELPER_FILE, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA synchronous = FULL")
         self._lock = threading.Lock()
         from Crypto.PublicKey import ECC
@@ -77,7 +77,7 @@ class Helper:
     def made(cls, folder: Path, survey: JointSurvey, *, link: str, name: str) -> Helper:
         """A new folder, with a key for this survey alone; its operator has agreed to the terms."""
         folder.mkdir(parents=True, exist_ok=True)
-        path, new = folder / _FILE, folder / f"{_FILE}.new"
+        path, new = folder / HELPER_FILE, folder / f"{HELPER_FILE}.new"
         if path.exists():
             raise InvalidParameter(
                 "The survey was not joined", why=f"{str(folder)!r} is the folder of another one", instead="--folder, a new one"
@@ -166,7 +166,11 @@ class Helper:
         if known is not None:
             return list(json.loads(known[1])) if known[0] == digest else []
         if self.ended:
-            return []
+            raise RoundRefused(
+                "The helper stops",
+                why="it has given its share of the sums, and the hub has a report that came after it: a backup was put back",
+                instead="the survey's author, who closes and discards it: what is answered now can't be counted",
+            )
         said, added = list[str](), list[list[int]]()
         try:
             shares, sums = self.survey.helper_shares(report, self._key), self.survey.sums
@@ -304,7 +308,7 @@ class HelperCalls:
             ) from None
         said = _read(bytes(found))
         if response.status_code != 200:
-            raise InvalidParameter(
+            raise RoundRefused(
                 "The hub refused the helper",
                 why=str(said.get("detail") or said.get("title") or response.status_code)[:500],
                 instead="the link as its author sent it",

@@ -122,7 +122,7 @@ _EVENTS = {
     "survey.close": N_("Survey closed"),
     "survey.compose": N_("Survey composed"),
     "survey.download": N_("Survey results downloaded"),
-    "survey.drop": N_("Survey draft discarded"),
+    "survey.drop": N_("Survey discarded"),
     "survey.invite": N_("Survey invitations created"),
     "survey.manage": N_("Survey changed"),
     "survey.open": N_("Survey opened"),

@@ -10,6 +10,7 @@ from typing import Any
 from cloister.errors import InvalidParameter
 from cloister.hub.database import sound
 from cloister.hub.ids import digest
+from cloister.hub.web.forms import ungrouped
 from cloister.hub.web.languages import N_
 from cloister.local import RandomizedResponse
 from cloister.local.survey import Survey
@@ -125,12 +126,12 @@ def _read(name: str, text: str) -> Any:
         return options_typed(text)
     if name in _WHOLE:
         return _number(name, text, int)
-    return _number(name, text, float) if name in _DEGREES else text
+    return _number(name, text, float) if name in _DEGREES else ungrouped(text)
 
 
 def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
     try:
-        return kind(text)
+        return kind(ungrouped(text))
     except ValueError:
         raise InvalidParameter(
             f"{name} is invalid", why="it is not a whole number" if kind is int else "it is not a number", instead=f"{name}: 8"

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
@@ -19,7 +19,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointTicket, SurveyTicket
+from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointReportRow, JointTicket, SurveyTicket
 from cloister.hub.services.surveys.composing import composed, levels_of
 from cloister.hub.services.surveys.counting import counted
 from cloister.hub.web.languages import N_
@@ -39,6 +39,7 @@ LEVELS = ((N_("more private"), "0.5"), (N_("middle"), "1"), (N_("more useful"), 
 HOMES = {HeldSurvey: "/surveys", HeldJointSurvey: "/joint-surveys"}
 LINKS = {HeldSurvey: "/s", HeldJointSurvey: "/j"}
 _TICKETS = {HeldSurvey: SurveyTicket, HeldJointSurvey: JointTicket}
+_DROPPED = {HeldSurvey: "draft", HeldJointSurvey: "draft joining closed"}
 _OPEN = N_("it is open, and nothing of it changes any more")
 STATES = {
     HeldSurvey: {
@@ -202,9 +203,12 @@ def close_survey(hub: Hub, db: Db, caller: Caller, number: str) -> HeldSurvey:
 
 
 def drop_draft(kind: type[Kind], hub: Hub, db: Db, caller: Caller, number: str) -> None:
-    """Throw a draft away: what nobody could answer yet."""
-    row = seen(kind, hub, db, caller, number, "survey.manage", state="draft joining")
+    """Throw a draft away: what nobody could answer yet. Also a joint survey that is closed, whose helper may never come again:
+    what lies here of an answer can't be read without it, and goes."""
+    row = seen(kind, hub, db, caller, number, "survey.manage", state=_DROPPED[kind])
     written(hub, db, caller, "survey.drop", row)
+    for each in (JointReportRow, JointTicket):
+        db.execute(delete(each).where(each.survey == number))
     db.delete(row)
 
 

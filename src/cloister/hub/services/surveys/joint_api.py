@@ -161,11 +161,9 @@ def _composing(routes: Routes) -> None:
         with hub.database.reading() as db:
             return _whole(db, joint.seen_joint(hub, db, caller, number))
 
-    @routes.delete(
-        "/joint-surveys/{number}", "survey.manage", "Delete the draft of a joint survey", "The draft is deleted", status_code=204
-    )
+    @routes.delete("/joint-surveys/{number}", "survey.manage", "Delete a joint survey", "The survey is deleted", status_code=204)
     def drop_joint_survey(hub: HubDep, caller: CallerDep, number: Number) -> None:
-        """A survey that was opened stays."""
+        """A draft, or a survey that is closed and whose helper gives no share: its sums are never opened."""
         with hub.database.begin() as db:
             drafts.drop_draft(HeldJointSurvey, hub, db, caller, number)
 

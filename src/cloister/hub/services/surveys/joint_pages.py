@@ -19,7 +19,7 @@ from cloister.hub.services.surveys import drafts, joint
 from cloister.hub.services.surveys.composing import options_typed
 from cloister.hub.services.surveys.counting import asked
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import Form, FormDep, ungrouped
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import After, Number, Pages
 from cloister.privacy import text_of
@@ -77,10 +77,10 @@ def _composing(routes: Pages) -> None:
 
     @routes.post("/joint-surveys/{number}/drop", "survey.manage")
     def joint_drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Throw a draft away."""
+        """Throw a draft away, or a closed survey without its helper."""
         with hub.database.begin() as db:
             drafts.drop_draft(HeldJointSurvey, hub, db, caller, number)
-        return go(request, "/joint-surveys", request_gettext(request)("The draft was discarded."))
+        return go(request, "/joint-surveys", request_gettext(request)("The survey was discarded."))
 
 
 def _running(routes: Pages) -> None:
@@ -153,7 +153,7 @@ def _question(form: Form) -> dict[str, Any]:
 
 def whole_typed(form: Form, name: str, *, signed: bool = False) -> int:
     """A whole number as it was typed."""
-    text = form.text(name, most=20)
+    text = ungrouped(form.text(name, most=20))
     if not (text.removeprefix("-") if signed else text).isdecimal():
         raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead="100")
     return int(text)
