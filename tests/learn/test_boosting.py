@@ -121,7 +121,8 @@ def test_sums_are_exact() -> None:
 
 def test_the_whole_budget_is_spent_and_each_column_of_a_round_gets_its_part() -> None:
     X, y = bent(200, 1)
-    model = GradientBoostingClassifier(epsilon="0.8", bounds=(0, 1), rounds=2, random=Random.deterministic(1))
+    given: dict[str, Any] = {"epsilon": "0.8", "bounds": (0, 1), "rounds": 2, "max_features": 3}
+    model = GradientBoostingClassifier(**given, random=Random.deterministic(1))
     lines = told(lambda: model.fit(X, y))
     assert [str(line) for line in model.spent_] == [
         "number of rows: ε = 0.04",
@@ -137,8 +138,41 @@ def test_the_whole_budget_is_spent_and_each_column_of_a_round_gets_its_part() ->
 
 def test_a_hint_of_the_size_saves_counting() -> None:
     X, y = bent(200, 2)
-    model = GradientBoostingClassifier(bounds=(0, 1), size=200, rounds=0, random=Random.deterministic(1)).fit(X, y)
+    given: dict[str, Any] = {"bounds": (0, 1), "size": 200, "rounds": 0, "random": Random.deterministic(1)}
+    model = GradientBoostingClassifier(max_features=3, **given).fit(X, y)
     assert [str(line) for line in model.spent_] == ["counts by column: ε = 1"]
+
+
+def test_columns_that_tell_most_are_chosen_for_a_part_of_the_budget() -> None:
+    """Each choice gets its part; a score moves by 1 at most, and all of them in one direction."""
+    X = Random.deterministic(12).below(10**6, 4800).reshape(600, 8) / 10**6
+    y = (X[:, 5] + X[:, 2] / 2 > 0.7).astype(np.int64)
+    given: dict[str, Any] = {"epsilon": 2, "bounds": (0, 1), "size": 600, "max_features": 2, "rounds": 0}
+
+    def fit(X: Floats, y: Any) -> GradientBoostingClassifier:
+        return GradientBoostingClassifier(random=Random.deterministic(1), **given).fit(X, y)
+
+    model, lines = fit(X, y), told(lambda: fit(X, y))
+    assert [str(line) for line in model.spent_] == ["columns that tell most: ε = 0.4", "counts by column: ε = 1.6"]
+    assert [line.limits for line in lines[:2]] == [(1, Fraction(1, 5))] * 2
+    assert model.columns_ == ((2,), (5,))
+    assert GradientBoostingClassifier(privacy=None, bounds=(0, 1), max_features=2).fit(X, y).columns_ == model.columns_
+    for place in range(0, 600, 7):
+        fewer = np.delete(X, place, axis=0), np.delete(y, place)
+        rest = told(lambda fewer=fewer: fit(*fewer), lines)  # type: ignore[misc]
+        for one, other in zip(lines[:2], rest[:2], strict=True):
+            assert set((one.values - other.values).ravel().tolist()) <= {0, 1}
+    number = GradientBoostingRegressor(bounds_y=(0, 1), random=Random.deterministic(1), **given).fit(X, y)
+    assert [str(line) for line in number.spent_] == ["counts by column: ε = 2"]
+
+
+def test_a_choice_of_columns_is_kept_in_rho_and_not_made_under_a_delta() -> None:
+    X, y = bent(300, 13)
+    for promise, first in ((ZCDP("0.1"), "columns that tell most"), (ApproxDP(1, "1e-6"), "counts by column")):
+        model = GradientBoostingClassifier(bounds=(0, 1), size=300, max_features=1, random=Random.deterministic(1))
+        model._fitted(model._checked(X, y), model._allowance(promise))
+        assert model.spent_[0].what == first
+        assert sum(line.portion for line in model.spent_) == 1
 
 
 def test_a_promise_in_rho_is_kept_in_rho() -> None:

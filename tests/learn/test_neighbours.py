@@ -54,6 +54,7 @@ MODELS: dict[str, Callable[..., PrivateModel]] = {
     "DecisionTreeClassifier": lambda **about: DecisionTreeClassifier(max_depth=2, bins=4, **about),
     "GradientBoostingClassifier": lambda **about: GradientBoostingClassifier(rounds=2, groups=[[0, 2]], **about),
     "GradientBoostingClassifier, three classes": lambda **about: GradientBoostingClassifier(rounds=2, classes=[0, 1, 7], **about),
+    "GradientBoostingClassifier, chosen columns": lambda **about: GradientBoostingClassifier(max_features=1, rounds=1, **about),
     "PoissonRegressor": lambda **about: PoissonRegressor(bounds_y=(0, 10), **about),
     "GradientBoostingRegressor": lambda **about: GradientBoostingRegressor(bounds_y=(0, 10), rounds=2, **about),
     "StandardScaler": StandardScaler,

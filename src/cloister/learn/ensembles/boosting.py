@@ -3,8 +3,9 @@
 First, in each bin of each column, how many people of each class are there (of a number: sums that tell how many, and their
 mean). From these noisy counts bins that are too thin are merged with their neighbours, and naive Bayes, shrunk, makes the first
 scores. Then rounds: a column's leaves are told the noisy sum of the gradients of the people in them, and its scores move by a
-Newton step with the largest curvature there is; then the next column. No split is chosen by looking at gradients, so all that is
-paid goes to sums. What is learnt is one curve for each column, and their sum: a model that can be read.
+Newton step with the largest curvature there is; then the next column. No split is chosen by looking at gradients. Where few of
+many columns can be afforded, those that tell most of the classes are chosen before all that, for a fifth of the budget. What is
+learnt is one curve for each column, and their sum: a model that can be read.
 
 Guarantee, of both models: the ε (with δ, where one is given; the ρ under ZCDP), for neighbours that differ by one person (one
 more or less). Bounds, classes, groups and bins are declared. Proof:
@@ -13,6 +14,8 @@ more or less). Bounds, classes, groups and bins are declared. Proof:
 - Whether features whose names are alike up to an underscore are one category, if that is not declared (`one_category`): of each
   of the G candidates, how many people have more than one of its features. A person is in each count at most once, so they move by
   G in the sum of sizes and of squares.
+- Which columns tell most of the classes (of two or more, where there is no δ and half of the columns would be left out): each
+  score is how many people are of the commonest class of their bin, which one person more raises by 0 or 1; see `telling`.
 - Counts: a person is in one bin of each of the K columns, and counts `unit` there in all, split over classes by numbers that are
   not negative: so the sums move by K·unit in the sum of sizes, and by at most K·unit² in the sum of squares.
 - A column of a round: a person is in one leaf. Their gradient follows from the person's own row and from what was released
@@ -39,7 +42,7 @@ from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.groups import alike_in_name, apart, grouped, told_by_names
 from cloister.learn.frame.parameters import SIZE, Limit, Limits
-from cloister.noise import Random, default_random
+from cloister.noise import PermuteAndFlip, Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import Exact, exact_positive
 
@@ -74,7 +77,7 @@ class _Boosting(PrivateModel):
             people = self._people(rows, allowance, random)
             groups = [*told_by_names(names, rows.box), *one_category(maybe, rows, people, allowance, random)]
         members = grouped(rows.X.shape[1], groups, names, rows.box)
-        order = random.permutation(len(members))
+        order = random.permutation(len(members)).tolist()
         plan = plan_of(
             columns=len(members),
             people=self._people(rows, allowance, random) if people is None else people,
@@ -83,8 +86,17 @@ class _Boosting(PrivateModel):
             bins=self.bins,
             rounds=self.rounds,
             a_round=loss.a_round,
+            a_column=loss.a_column,
         )
-        drawn = tuple(members[at] for at in sorted(order[: plan.columns].tolist()))
+        if (
+            2 * plan.columns <= len(order)
+            and isinstance(loss, Logistic)
+            and (allowance is None or allowance.currency != "mu_squared")
+        ):
+            share = None if allowance is None else allowance.share("columns that tell most", allowance.left * _OF_CHOICE)
+            looked = Columns(box=rows.box, members=members, bins=_LOOKED)
+            order = telling(looked, looked.places(rows.X), loss, order, plan.columns, share, random)
+        drawn = tuple(members[at] for at in sorted(order[: plan.columns]))
         columns = Columns(box=rows.box, members=drawn, bins=plan.bins)
         places = columns.places(rows.X)
         left = Fraction(1) if allowance is None else allowance.left
@@ -120,9 +132,11 @@ class _Boosting(PrivateModel):
 class GradientBoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[misc]
     """Classes, by a sum of curves: log-odds of two classes, or softmax over several.
 
-    `rounds` over all columns, `bins` of equal width for each feature and `max_features` columns, drawn without looking: by
-    themselves as many as the budget and the number of rows carry; `size`, a public hint of how many rows there are, saves a
-    twentieth of the budget, which is else paid for counting them. With few rows no round is made, and all is spent on counts.
+    `rounds` over all columns, `bins` of equal width for each feature and `max_features` columns: by themselves as many as the
+    budget and the number of rows carry. Where that is at most half of the columns, and no δ is given, a fifth of the budget
+    chooses those that tell most of the classes; else they are drawn without looking. `size`, a public hint of how many rows there
+    are, saves a twentieth of the budget, which is else paid for counting them. With few rows no round is made, and all is spent
+    on counts.
     `groups`: the 0-or-1 features that one category was written as, so that it costs as much as one feature: lists of their
     places, or the names of categories (`["sex"]` for a frame's columns `sex_F` and `sex_M`). Columns that are called `sex=F` and
     `sex=M`, and a table's categories, are grouped by themselves; of columns between 0 and 1 that are called `sex_F` and `sex_M` a
@@ -172,8 +186,8 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc
     """A number between declared bounds, by a sum of curves, with the squared loss; far from the curve its gradient is clipped.
 
     `bounds_y`: the lowest and the highest value of the target. `clip`: the largest gradient, in parts of half the width of
-    `bounds_y`; smaller ones need less noise, and move slower. The rest as in `GradientBoostingClassifier`. The guarantee and its
-    proof stand at the top of this module.
+    `bounds_y`; smaller ones need less noise, and move slower. Columns are drawn without looking. The rest as in
+    `GradientBoostingClassifier`. The guarantee and its proof stand at the top of this module.
 
     >>> X, y = [[0.1], [0.5], [0.9]] * 300, [10.0, 50.0, 20.0] * 300
     >>> model = GradientBoostingRegressor(epsilon=1, bounds=(0, 1), bounds_y=(0, 100)).fit(X, y)
@@ -225,8 +239,30 @@ def one_category(
     return apart(sorted(kept, key=len, reverse=True))
 
 
+def telling(
+    columns: Columns, places: Integers, loss: Loss, order: list[int], count: int, share: Share | None, random: Random
+) -> list[int]:
+    """So many of the columns, those whose bins tell most of the classes: how many people are of the commonest class of their bin.
+
+    Guarantee: what the share says. One person more raises one bin's largest count by 0 or 1: each score has sensitivity 1, and
+    all move the same way. Each column is one choice among those that are left, by `PermuteAndFlip`, and the choices' parts sum to
+    the share. Where there is none, they are the best; of equals the first in `order`, which nobody's data had a say in.
+    """
+    shares = loss.shares()
+    scores = [int(sums(place, shares, columns.bins_of(at)).max(axis=1).sum()) for at, place in enumerate(places)]
+    left, found = list(order), list[int]()
+    mechanism = None if share is None else PermuteAndFlip(epsilon=share.part(Fraction(1, count)).epsilon, monotone=True)
+    while len(found) < count:
+        told = np.array([[scores[at] for at in left]], dtype=np.int64)
+        best = told.argmax(axis=1) if mechanism is None else mechanism.release_each(told, random=random)
+        found.append(left.pop(int(best[0])))
+    return found
+
+
+_OF_CHOICE, _LOOKED = Fraction(1, 5), 8
+"""The part of the budget that the choice of columns takes, and how many bins of each are looked at (chosen on the same data)."""
 _MOST_ROUNDS, _MOST_BINS, _FEWEST_BINS = 4, 64, 4
-_A_COLUMN, _A_BIN = 40, 8
+_A_BIN = 8
 _PLAIN = 5.0  # without noise, bins are as wide as if counts had this deviation: chance has one of its own
 
 
@@ -257,19 +293,20 @@ def plan_of(
     bins: int | None = None,
     rounds: int | None = None,
     a_round: float = Logistic.a_round,
+    a_column: float = Logistic.a_column,
 ) -> BoostingPlan:
-    """What was asked for, and else what so many people can carry under this allowance; `a_round` is the loss's.
+    """What was asked for, and else what so many people can carry under this allowance; `a_round` and `a_column` are the loss's.
 
     >>> from cloister.privacy import PureDP
     >>> plan_of(columns=14, people=32_000, allowance=Allowance(PureDP(1)))
     BoostingPlan(columns=14, bins=64, rounds=1)
     >>> plan_of(columns=30, people=500, allowance=Allowance(PureDP(1)))
-    BoostingPlan(columns=8, bins=5, rounds=0)
+    BoostingPlan(columns=5, bins=8, rounds=0)
     """
     most = max(columns if max_features is None else min(max_features, columns), 1)
     few = most
     if max_features is None and allowance is not None and allowance.currency == "epsilon":
-        few = min(max(int(people / _A_COLUMN / _blur(1, allowance)), 1), most)
+        few = min(max(int(people / a_column / _blur(1, allowance)), 1), most)
     firm = max(people, 1.0) / (_PLAIN if allowance is None else _blur(few, allowance))
     if rounds is None:
         rounds = _MOST_ROUNDS if allowance is None else int(min(math.sqrt(firm / a_round), _MOST_ROUNDS))

@@ -62,6 +62,10 @@ class Loss(Protocol):
         `benchmarks/learn_defaults.py`)."""
 
     @property
+    def a_column(self) -> float:
+        """How many people a column is worth, in deviations of a count's noise (by the same)."""
+
+    @property
     def farthest(self) -> float:
         """The longest step of a leaf."""
 
@@ -100,6 +104,7 @@ class Logistic:
     farthest: ClassVar[float] = 4.0
     eager: ClassVar[float] = 1.3
     a_round: ClassVar[float] = 576
+    a_column: ClassVar[float] = 60
 
     def shares(self) -> Integers:
         """One in the column of the row's class."""
@@ -178,6 +183,7 @@ class Squared:
     farthest: ClassVar[float] = 2.0
     eager: ClassVar[float] = 0.9
     a_round: ClassVar[float] = 30
+    a_column: ClassVar[float] = 40
 
     @property
     def l1(self) -> int:
