@@ -88,16 +88,17 @@ class Work:
             self._left = None
             await self._turn(deadline)
             try:
-                future = loop.run_in_executor(pool, call)
+                job = pool.submit(call)
             except RuntimeError:  # the hub stops
                 self._turns.release()
                 raise
+            future = asyncio.wrap_future(job)
             future.add_done_callback(lambda _: self._turns.release())
             try:
                 if await self._ended(future, deadline):
                     return future.result()
             finally:
-                if not future.done():  # it took too long, was given up, or its connection ends
+                if not future.done() and not job.cancel():  # what has not begun never does, and is charged nothing
                     self._left = future
                     future.add_done_callback(_unheard)
                     self._stopping = asyncio.ensure_future(_stopped(future, stop))
@@ -135,7 +136,7 @@ class Work:
         return Refused(
             "The statement was canceled" if canceled else "The statement took too long",
             why="what it was charged by then stays charged",
-            instead="the same question again: an answer that was paid for is given without another charge",
+            instead="the same question again, which is not charged twice; of a run, which would be, its job: /jobs",
             code="57014",
         )
 
