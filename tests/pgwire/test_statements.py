@@ -151,6 +151,14 @@ def test_settings_follow_their_transaction() -> None:
     assert found.finish(commit=True)
     assert (found.get("cloister.purpose"), found.asking().pays) == ("inside", False)
     found.begin()
+    found.set("cloister.confidence", "0.9")
+    found.set("cloister.confidence", "0.5", local=True)
+    found.mark("a")
+    found.back_to("a")
+    assert found.get("cloister.confidence") == "0.5"
+    assert found.finish(commit=True)
+    assert found.get("cloister.confidence") == "0.9", "what was set for the transaction alone ended with it"
+    found.begin()
     found.set("cloister.purpose", "lost")
     found.fail()
     assert found.state == "E"

@@ -117,7 +117,7 @@ class Variables:
         self._values = dict(self._first)
         self._before: dict[str, str] | None = None
         self._after: dict[str, str] = {}
-        self._points: list[tuple[str, dict[str, str]]] = []
+        self._points: list[tuple[str, dict[str, str], dict[str, str]]] = []
         self._failed = False
 
     def get(self, name: str) -> str:
@@ -190,7 +190,7 @@ class Variables:
 
     def mark(self, name: str) -> None:
         """SAVEPOINT."""
-        self._points.append((name, dict(self._values)))
+        self._points.append((name, dict(self._values), dict(self._after)))
 
     @property
     def depth(self) -> int:
@@ -206,8 +206,7 @@ class Variables:
     def back_to(self, name: str) -> int:
         """ROLLBACK TO SAVEPOINT; how many there are before it."""
         place = self._point(name)
-        self._values = dict(self._points[place][1])
-        self._after = {key: value for key, value in self._values.items() if key in self._after}
+        self._values, self._after = map(dict, self._points[place][1:])
         del self._points[place + 1 :]
         self._failed = False
         return place
