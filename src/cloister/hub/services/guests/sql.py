@@ -81,7 +81,8 @@ class RunFunction:
     def call(self, hub: Hub, caller: Caller, given: Sequence[str], how: Asking) -> FreeAnswer:
         """Order it, wait for it, and give what left."""
         order = _order(given, how)
-        margins = {each["name"]: each["margin"] for each in expected(hub, look(hub, caller, RUNNING, order), how.confidence)}
+        found = look(hub, caller, RUNNING, order)
+        margins = {each["name"]: each["margin"] for each in expected(hub, found, how.confidence)}
         row = _awaited(hub, submit_order(hub, caller, RUNNING, "", b"", order))
         told = json.loads(row.body)
         if "asked" in told:
