@@ -58,6 +58,10 @@ def test_what_does_not_end_is_refused(text: str) -> None:
 
 def test_quoted_texts_stand_for_what_postgresql_reads() -> None:
     assert [unquoted(text) for text in ("E'a\\n\\'b'", "$x$a'b$x$", "U&'d'", "''", "N'n'")] == ["a\n'b", "a'b", "d", "", "n"]
+    assert unquoted("E'a\\\\x46'") == "a\\x46"
+    for text in ("E'\\x46'", "E'\\\\\\106'", "E'\\u0046'", "U&'\\0046'", "B'101'", "X'1F'"):
+        with pytest.raises(Refused, match="in numbers"):
+            unquoted(text)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +131,7 @@ def test_explain_holds_its_question_and_refuses_to_run_it() -> None:
         ("SELECT COUNT(*) FROM people", True),
         ('SELECT COUNT(*) FROM "people"', True),
         ("SELECT COUNT(*) FROM public.PEOPLE p", True),
+        ("SELECT COUNT(*) FROM hub.public.people p", True),
         ("WITH x AS (SELECT sex FROM people) SELECT COUNT(*) FROM x", True),
         ("SELECT relname FROM pg_class WHERE oid IN (SELECT age FROM people)", True),
         ("SELECT broken FROM people WHERE (", True),
@@ -138,7 +143,9 @@ def test_explain_holds_its_question_and_refuses_to_run_it() -> None:
 def test_a_declared_name_sends_a_question_to_the_door(text: str, private: bool) -> None:
     [found] = read_all(text)
     assert isinstance(found, Select)
-    assert route(found, {"people": people()}).private is private
+    to = route(found, {"people": people()})
+    assert to.private is private
+    assert "public." not in to.text
 
 
 def test_settings_follow_their_transaction() -> None:
