@@ -23,8 +23,6 @@ from cloister.hub.records.accounts import OneTimeLink, Person
 from cloister.hub.records.people import folded, person_of_address
 
 _LASTS = {"first": timedelta(days=7), "invitation": timedelta(days=14), "password": timedelta(days=1), "login": timedelta(days=1)}
-
-
 _MADE_BY = {"invitation": "people.invite", "password": "people.block"}
 """What somebody must be able to do for links that they made to work."""
 

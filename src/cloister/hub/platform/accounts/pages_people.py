@@ -116,8 +116,9 @@ def add(routes: Pages) -> None:
                 link = links.password_link(hub, db, caller, found)
         except CloisterError as error:
             return again(request, "accounts/person.html", error, **_person(hub, person))
-        onward = f"/people/{found.id}"
-        return render(request, "accounts/handover.html", link=link, email=found.email, kind="password", onward=onward)
+        return render(
+            request, "accounts/handover.html", link=link, email=found.email, kind="password", onward=f"/people/{person}"
+        )
 
 
 def _done(request: Request, hub: Hub, person: str, act: Callable[[Session, Person], None], said: str) -> Response:
