@@ -217,6 +217,8 @@ class Connection:
                 self._close(body)
             case "S":
                 self._executor.end(commit=not self._skipping)
+                if self._skipping:
+                    self._executor.variables.undo()
                 self._skipping = False
                 await self._ready()
             case "H":
@@ -236,7 +238,6 @@ class Connection:
         text = body.text()
         body.end()
         variables = self._executor.variables
-        alone, before = variables.state == "I", variables.saved()
         try:
             found = await self._quickly(lambda: read_all(text))
             if not found:
@@ -249,8 +250,7 @@ class Connection:
         except (ConnectionError, TimeoutError):
             raise
         except Exception as error:
-            if alone and variables.state == "I":
-                variables.restore(before)  # statements of one message stand or fall together
+            variables.undo()
             failure = failure_of(error)
             if failure.severity == "FATAL":
                 raise
@@ -409,6 +409,7 @@ class Connection:
                 self._writer.write(protocol.parameter_status(spelled(name), value))
 
     async def _ready(self) -> None:
+        self._executor.variables.settle()
         self._report()
         self._writer.write(protocol.ready(self._executor.variables.state))
         await self._flush()
