@@ -76,6 +76,7 @@ def test_quoted_texts_stand_for_what_postgresql_reads() -> None:
         ("SET extra_float_digits = -1", Set("extra_float_digits", "-1")),
         ("RESET ALL", Reset("all")),
         ("SHOW TRANSACTION ISOLATION LEVEL", Show("transaction_isolation")),
+        ("\ufeffSHOW cloister.spend", Show("cloister.spend")),
         ("START TRANSACTION READ ONLY", Transaction("begin", tag="START TRANSACTION")),
         ("END", Transaction("commit", tag="COMMIT")),
         ("ROLLBACK TO SAVEPOINT a", Transaction("rollback to", "a", "ROLLBACK")),

@@ -17,7 +17,7 @@ from cloister.pgwire.failures import Refused
 Kind = Literal["word", "quoted", "string", "number", "parameter", "symbol"]
 
 _WORD = re.compile(
-    r"""(?P<space>\s++|--[^\n]*+)
+    r"""(?P<space>[\s\ufeff]++|--[^\n]*+)
     |(?P<comment>/\*)
     |(?P<escape>[eE]'(?:[^'\\]|''|\\.)*+')
     |(?P<string>(?:[uU]&|[bBxXnN])?'(?:[^']|'')*+')
