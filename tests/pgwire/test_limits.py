@@ -252,6 +252,33 @@ def test_what_a_limit_ends_is_told_until_it_ends(how: str) -> None:
     asyncio.run(asked())
 
 
+@pytest.mark.parametrize("how", ["late", "given up", "canceled"])
+def test_what_is_given_up_before_it_begins_never_begins(how: str) -> None:
+    """A question that waited for a thread was asked, and charged, after its client had given it up."""
+
+    async def asked() -> None:
+        turns, others, begun = asyncio.Semaphore(1), threading.Event(), list[str]()
+        work = Work(turns)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(others.wait, 60)
+            call = lambda: begun.append("charged")  # noqa: E731
+            doing = asyncio.ensure_future(work.do(pool, call, 0.0 if how == "late" else 60.0, lambda: None))
+            while how != "late" and not turns.locked():
+                await asyncio.sleep(0)
+            if how == "given up":
+                work.cancel()
+            if how == "canceled":
+                doing.cancel()
+            with pytest.raises(asyncio.CancelledError if how == "canceled" else Refused):
+                await doing
+            others.set()
+            await work.finished()
+        assert begun == []
+        await asyncio.wait_for(turns.acquire(), 60)
+
+    asyncio.run(asked())
+
+
 def test_a_client_that_does_not_read_holds_up_nobody_and_is_sent_away(start: Start) -> None:
     running = start(Limits(writing=0.5))
     with Raw(running.port).log_in() as raw:

@@ -157,6 +157,10 @@ def test_drivers_that_ask_for_types_are_told_them(running: Running) -> None:
         ("age > 'many'::int", "age > 'many'::int"),
         ("age > CAST(pay AS int)", "age > CAST(pay AS int)"),
         ("sex = 'x'::point", "sex = 'x'::point"),
+        ("pay > 2.5::numeric(3,1)", "pay > 2.5"),
+        ("pay > 2.55::numeric(3,1)", "pay > 2.55::numeric(3,1)"),
+        ("sex = 'FM'::varchar(1)", "sex = 'FM'::varchar(1)"),
+        ("sex = E'\\x46'::text", "sex = E'\\x46'::text"),
     ],
 )
 def test_a_constant_with_a_cast_is_written_as_what_it_is(text: str, told: str) -> None:

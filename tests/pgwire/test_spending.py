@@ -129,7 +129,19 @@ def test_statements_of_one_message_stand_or_fall_together(running: Running) -> N
         found = raw.query(f"SET cloister.spend = '0.5'; {BY_SEX}; SELECT nosuch FROM people")
         assert letters(found) == "CTDDCEZ"
         assert rows(raw.query("SHOW cloister.spend")) == [[b""]]
+        raw.query("BEGIN; SET cloister.spend = '0.25'; COMMIT; SELECT nosuch FROM people")
+        assert rows(raw.query("SHOW cloister.spend")) == [[b"0.25"]], "what was committed stays"
     assert running.charges == 1
+
+
+def test_statements_up_to_a_sync_stand_or_fall_together(running: Running) -> None:
+    with Raw(running.port).log_in() as raw:
+        spends = parse("SET cloister.spend = '0.5'"), bind(), execute()
+        assert error(raw.ask(*spends, parse("SELECT nosuch FROM people"), bind(), execute(), SYNC))["C"] == "42703"
+        assert rows(raw.query("SHOW cloister.spend")) == [[b""]]
+        raw.ask(*spends, SYNC)
+        assert error(raw.ask(parse("SET cloister.spend = '0,1'"), bind(), execute(), SYNC))["H"] == "SET cloister.spend = '0.1'"
+        assert rows(raw.query("SHOW cloister.spend")) == [[b"0.5"]]
 
 
 def test_a_spend_may_be_set_as_the_connection_begins(running: Running) -> None:

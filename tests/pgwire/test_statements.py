@@ -58,6 +58,10 @@ def test_what_does_not_end_is_refused(text: str) -> None:
 
 def test_quoted_texts_stand_for_what_postgresql_reads() -> None:
     assert [unquoted(text) for text in ("E'a\\n\\'b'", "$x$a'b$x$", "U&'d'", "''", "N'n'")] == ["a\n'b", "a'b", "d", "", "n"]
+    assert unquoted("E'a\\\\x46'") == "a\\x46"
+    for text in ("E'\\x46'", "E'\\\\\\106'", "E'\\u0046'", "U&'\\0046'", "B'101'", "X'1F'"):
+        with pytest.raises(Refused, match="in numbers"):
+            unquoted(text)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +76,7 @@ def test_quoted_texts_stand_for_what_postgresql_reads() -> None:
         ("SET extra_float_digits = -1", Set("extra_float_digits", "-1")),
         ("RESET ALL", Reset("all")),
         ("SHOW TRANSACTION ISOLATION LEVEL", Show("transaction_isolation")),
+        ("\ufeffSHOW cloister.spend", Show("cloister.spend")),
         ("START TRANSACTION READ ONLY", Transaction("begin", tag="START TRANSACTION")),
         ("END", Transaction("commit", tag="COMMIT")),
         ("ROLLBACK TO SAVEPOINT a", Transaction("rollback to", "a", "ROLLBACK")),
@@ -127,6 +132,7 @@ def test_explain_holds_its_question_and_refuses_to_run_it() -> None:
         ("SELECT COUNT(*) FROM people", True),
         ('SELECT COUNT(*) FROM "people"', True),
         ("SELECT COUNT(*) FROM public.PEOPLE p", True),
+        ("SELECT COUNT(*) FROM hub.public.people p", True),
         ("WITH x AS (SELECT sex FROM people) SELECT COUNT(*) FROM x", True),
         ("SELECT relname FROM pg_class WHERE oid IN (SELECT age FROM people)", True),
         ("SELECT broken FROM people WHERE (", True),
@@ -138,7 +144,9 @@ def test_explain_holds_its_question_and_refuses_to_run_it() -> None:
 def test_a_declared_name_sends_a_question_to_the_door(text: str, private: bool) -> None:
     [found] = read_all(text)
     assert isinstance(found, Select)
-    assert route(found, {"people": people()}).private is private
+    to = route(found, {"people": people()})
+    assert to.private is private
+    assert "public." not in to.text
 
 
 def test_settings_follow_their_transaction() -> None:
@@ -150,6 +158,14 @@ def test_settings_follow_their_transaction() -> None:
     assert found.asking().pays
     assert found.finish(commit=True)
     assert (found.get("cloister.purpose"), found.asking().pays) == ("inside", False)
+    found.begin()
+    found.set("cloister.confidence", "0.9")
+    found.set("cloister.confidence", "0.5", local=True)
+    found.mark("a")
+    found.back_to("a")
+    assert found.get("cloister.confidence") == "0.5"
+    assert found.finish(commit=True)
+    assert found.get("cloister.confidence") == "0.9", "what was set for the transaction alone ended with it"
     found.begin()
     found.set("cloister.purpose", "lost")
     found.fail()

@@ -88,16 +88,17 @@ class Work:
             self._left = None
             await self._turn(deadline)
             try:
-                future = loop.run_in_executor(pool, call)
+                job = pool.submit(call)
             except RuntimeError:  # the hub stops
                 self._turns.release()
                 raise
+            future = asyncio.wrap_future(job)
             future.add_done_callback(lambda _: self._turns.release())
             try:
                 if await self._ended(future, deadline):
                     return future.result()
             finally:
-                if not future.done():  # it took too long, was given up, or its connection ends
+                if not future.done() and not job.cancel():  # what has not begun never does, and is charged nothing
                     self._left = future
                     future.add_done_callback(_unheard)
                     self._stopping = asyncio.ensure_future(_stopped(future, stop))
@@ -135,7 +136,7 @@ class Work:
         return Refused(
             "The statement was canceled" if canceled else "The statement took too long",
             why="what it was charged by then stays charged",
-            instead="the same question again: an answer that was paid for is given without another charge",
+            instead="the same question again, which is not charged twice; of a run, which would be, its job: /jobs",
             code="57014",
         )
 
@@ -216,6 +217,8 @@ class Connection:
                 self._close(body)
             case "S":
                 self._executor.end(commit=not self._skipping)
+                if self._skipping:
+                    self._executor.variables.undo()
                 self._skipping = False
                 await self._ready()
             case "H":
@@ -235,7 +238,6 @@ class Connection:
         text = body.text()
         body.end()
         variables = self._executor.variables
-        alone, before = variables.state == "I", variables.saved()
         try:
             found = await self._quickly(lambda: read_all(text))
             if not found:
@@ -248,8 +250,7 @@ class Connection:
         except (ConnectionError, TimeoutError):
             raise
         except Exception as error:
-            if alone and variables.state == "I":
-                variables.restore(before)  # statements of one message stand or fall together
+            variables.undo()
             failure = failure_of(error)
             if failure.severity == "FATAL":
                 raise
@@ -408,6 +409,7 @@ class Connection:
                 self._writer.write(protocol.parameter_status(spelled(name), value))
 
     async def _ready(self) -> None:
+        self._executor.variables.settle()
         self._report()
         self._writer.write(protocol.ready(self._executor.variables.state))
         await self._flush()

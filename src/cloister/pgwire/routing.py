@@ -118,11 +118,11 @@ def _kinds(declared: Tables, named: Collection[str]) -> Mapping[str, str]:
 
 
 def _without_schema(text: str, names: Collection[str]) -> str:
-    """`public.people` is `people`."""
+    """`public.people` is `people`, and so is `hub.public.people`, as Excel writes it."""
     own = words(text)
     gone = []
     for place, (first, dot, name) in enumerate(zip(own, own[1:], own[2:], strict=False)):
-        before = own[place - 1].text if place else ""
-        if first.lower == "public" and dot.text == "." and before != "." and name.lower.lower() in names:
-            gone += [first, dot]
+        database = own[place - 2 : place] if place > 1 and own[place - 1].text == "." else []
+        if first.lower == "public" and dot.text == "." and name.lower.lower() in names:
+            gone += [*database, first, dot]
     return without(text, gone)

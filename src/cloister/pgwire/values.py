@@ -41,7 +41,7 @@ def value_in(rest: Rest) -> Value:
     if rest.had("cast", "("):
         found = value_in(rest)
         rest.expect("as")
-        found = _cast(found, type_in(rest))
+        found = _cast(found, rest)
         rest.expect(")")
     elif rest.had("("):
         found = value_in(rest)
@@ -49,7 +49,7 @@ def value_in(rest: Rest) -> Value:
     else:
         found = _bare(rest)
     while rest.had("::"):
-        found = _cast(found, type_in(rest))
+        found = _cast(found, rest)
     return found
 
 
@@ -156,5 +156,11 @@ def _bare(rest: Rest) -> Value:
     raise rest.refused()
 
 
-def _cast(value: Value, kind: WireType) -> Value:
+def _cast(value: Value, rest: Rest) -> Value:
+    """A value as another type; refused where the size of that would shorten or round it."""
+    start, kind, text = rest.at, type_in(rest), value.text or ""
+    size = [int(word.text) for word in rest.own[start : rest.at] if word.kind == "number"]
+    long, most = (len(text), size[:1]) if kind.name in ("varchar", "bpchar", "char") else (len(text.partition(".")[2]), size[1:])
+    if size and long > sum(most):
+        raise Refused("This cast is not supported", why="it shortens or rounds a constant", instead="the shorter constant")
     return Value(value.text, kind.name, value.elements)

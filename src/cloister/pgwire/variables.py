@@ -115,9 +115,10 @@ class Variables:
     def __init__(self, start: Mapping[str, str]) -> None:
         self._first = {**_DEFAULTS, **start}
         self._values = dict(self._first)
+        self._kept = dict(self._first)
         self._before: dict[str, str] | None = None
         self._after: dict[str, str] = {}
-        self._points: list[tuple[str, dict[str, str]]] = []
+        self._points: list[tuple[str, dict[str, str], dict[str, str]]] = []
         self._failed = False
 
     def get(self, name: str) -> str:
@@ -178,19 +179,20 @@ class Variables:
         if self._before is not None:
             self._values = {**self._before, **(self._after if commit else {})}
         self._before, self._after, self._points, self._failed = None, {}, [], False
+        self.settle()
         return commit
 
-    def saved(self) -> dict[str, str]:
-        """All values, to go back to."""
-        return dict(self._values)
+    def settle(self) -> None:
+        """Outside a transaction, what was set until here stays."""
+        self._kept = dict(self._values) if self._before is None else self._kept
 
-    def restore(self, values: Mapping[str, str]) -> None:
-        """Goes back to values that were saved."""
-        self._values = dict(values)
+    def undo(self) -> None:
+        """Outside a transaction, what was set since then is set no more: its statements stand or fall together."""
+        self._values = dict(self._kept) if self._before is None else self._values
 
     def mark(self, name: str) -> None:
         """SAVEPOINT."""
-        self._points.append((name, dict(self._values)))
+        self._points.append((name, dict(self._values), dict(self._after)))
 
     @property
     def depth(self) -> int:
@@ -206,8 +208,7 @@ class Variables:
     def back_to(self, name: str) -> int:
         """ROLLBACK TO SAVEPOINT; how many there are before it."""
         place = self._point(name)
-        self._values = dict(self._points[place][1])
-        self._after = {key: value for key, value in self._values.items() if key in self._after}
+        self._values, self._after = map(dict, self._points[place][1:])
         del self._points[place + 1 :]
         self._failed = False
         return place
@@ -240,9 +241,9 @@ class Variables:
 
 def _checked(name: str, value: str) -> str:
     if name == "cloister.spend":
-        return text_of(exact_positive(value, name)) if value.strip() else ""
+        return text_of(exact_positive(value, "spend")) if value.strip() else ""
     if name == "cloister.within":
-        return repr(float(exact_positive(value, name))) if value.strip() else ""
+        return repr(float(exact_positive(value, "within"))) if value.strip() else ""
     if name == "cloister.confidence":
         try:
             check_confidence(float(value))
@@ -256,7 +257,7 @@ def _checked(name: str, value: str) -> str:
         return _TRUTHS[value.lower()]
     elif name == "client_encoding":
         if "".join(filter(str.isalnum, value.upper())) not in ("UTF8", "UNICODE", "SQLASCII"):
-            raise InvalidParameter("SET client_encoding is invalid", why="only UTF8 is spoken", instead="UTF8")
+            raise InvalidParameter("SET client_encoding is invalid", why="only UTF8 is spoken", instead="PGCLIENTENCODING=UTF8")
         return "UTF8"
     elif name == "datestyle":
         if not value.upper().startswith("ISO"):

@@ -17,7 +17,7 @@ from cloister.pgwire.failures import Refused
 Kind = Literal["word", "quoted", "string", "number", "parameter", "symbol"]
 
 _WORD = re.compile(
-    r"""(?P<space>\s++|--[^\n]*+)
+    r"""(?P<space>[\s\ufeff]++|--[^\n]*+)
     |(?P<comment>/\*)
     |(?P<escape>[eE]'(?:[^'\\]|''|\\.)*+')
     |(?P<string>(?:[uU]&|[bBxXnN])?'(?:[^']|'')*+')
@@ -111,8 +111,11 @@ def unquoted(text: str) -> str:
     if text[-1:] not in ("'", '"') or len(text) < 2:
         return text
     mark, start = text[-1], text.index(text[-1])
-    inside = text[start + 1 : -1].replace(mark * 2, mark)
-    if text[:start].lower() != "e":
+    inside, prefix = text[start + 1 : -1].replace(mark * 2, mark), text[:start].lower()
+    escaped = re.sub(r"\\[^xuU0-7]", "", inside) if prefix == "e" else inside
+    if prefix in ("b", "x") or (prefix in ("e", "u&") and "\\" in escaped):
+        raise Refused("This text is not supported", why="it is written in numbers", instead="its letters", code="0A000")
+    if prefix != "e":
         return inside
     simple = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
     return re.sub(r"\\(.)", lambda found: simple.get(found.group(1), found.group(1)), inside, flags=re.DOTALL)

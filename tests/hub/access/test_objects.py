@@ -86,6 +86,9 @@ def test_closing_and_leaving_end_what_the_project_was_granted(house: House, pers
     post(lead, "/projects/heart/members/remove", "/projects/heart", person=mate.id)
     assert ask(mate, count, project=number).status_code == 403
     assert ask(lead, count, project=number).status_code == 201
+    post(lead, "/projects/heart/members", "/projects/heart", email=mate.caller.email)
+    post(mate, "/projects/heart/join", "/projects")
+    assert ask(mate, count, project=number).status_code == 403, "the owner let them in who were members then"
     post(lead, "/projects/heart/close", "/projects/heart")
     assert ask(lead, count, project=number).status_code == 403
 

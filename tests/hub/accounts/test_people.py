@@ -134,7 +134,7 @@ def test_blocking_ends_everything_at_once(world: World, root: Browser) -> None:
 def test_what_policies_ask_for_reaches_the_caller(world: World, root: Browser) -> None:
     ada = world.logged_in("ada@example.org", "analyst")
     identity = world.find("ada@example.org").id
-    form = {"institution": "North Hospital", "training": "GCP = 2027-12-31\n", "attributes": "department = cardiology"}
+    form = {"institution": "North Hospital", "training": "GCP ＝ 2027-12-31\n", "attributes": "department = cardiology"}
     assert root.post(f"/people/{identity}/details", f"/people/{identity}", **form).status_code == 303
     me = ada.get("/api/v1/me").json()
     assert (me["institution"], me["training"], me["attributes"]) == (

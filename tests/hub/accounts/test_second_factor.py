@@ -193,6 +193,16 @@ def test_an_administrator_helps_who_lost_it(world: World) -> None:
     assert browser.who() == "ada@example.org"
 
 
+def test_an_administrator_turns_ones_own_off_with_a_code_alone(world: World) -> None:
+    root = world.logged_in("root@example.org", "administrator")
+    set_up(root)
+    own = world.find("root@example.org").id
+    assert f"/people/{own}/second-factor" not in root.get(f"/people/{own}").text
+    assert root.post(f"/people/{own}/second-factor", f"/people/{own}").status_code == 403
+    assert world.find("root@example.org").totp is not None
+    assert root.who() == "root@example.org"
+
+
 def test_a_new_password_does_not_go_round_it(world: World) -> None:
     set_up(world.logged_in("ada@example.org", "owner"))
     root = world.logged_in("root@example.org", "administrator")

@@ -362,6 +362,14 @@ def test_an_invitation_counts_where_there_is_one(joined: World, provider: Identi
         assert roles_of(db, joined.find("ada@example.org").id) == ("owner",)
 
 
+def test_an_invitation_without_roles_counts_too(joined: World, provider: IdentityProvider) -> None:
+    root = joined.logged_in("root@example.org", "administrator")
+    root.api("POST", "/people/invitations", json={"email": "ada@example.org", "roles": []})
+    assert visit(joined.browser(), provider).status_code == 303
+    with joined.hub.database.reading() as db:
+        assert roles_of(db, joined.find("ada@example.org").id) == ()
+
+
 def test_without_roles_nobody_comes_uninvited(world: World, provider: IdentityProvider) -> None:
     world = world.again(oidc_issuer=provider.issuer, oidc_client=CLIENT, oidc_secret=SECRET, oidc_roles="")
     assert visit(world.browser(), provider).status_code == 403

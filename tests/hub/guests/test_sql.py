@@ -15,6 +15,7 @@ import pytest
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.services.guests.sql import RunFunction
 from cloister.pgwire import FreeAnswer
+from cloister.privacy import PureDP
 from cloister.session import Frame
 from cloister.session.releases.frames import Series
 from tests.hub.asking.test_pg import free_port
@@ -22,6 +23,7 @@ from tests.hub.guests.test_running import Play, play_in
 from tests.hub.house import Clock, House
 
 RUN = "SELECT * FROM cloister.run('a1', 'people', '0.25')"
+SHARP = RUN.replace("0.25", "20")
 
 
 @pytest.fixture
@@ -79,6 +81,22 @@ def test_a_run_is_a_table_with_margins_for_its_charge(play: Play) -> None:
             assert len(connection.execute("SELECT * FROM cloister.run('a1', 'people')").fetchall()) == 1
     assert play.spent == "ε = 0.75"
     assert len(play.get("/releases?kind=guest").json()["releases"]) == 2
+
+
+def test_margins_are_of_the_confidence_that_is_set(play: Play) -> None:
+    play.house.hub.ledger.raise_budget("people", PureDP(100), who="olga@example.org", why="a sharp run")
+    with connected(play) as connection:
+        usual = explained(connection)
+        connection.execute("SET cloister.confidence = '0.999'")
+        wide = explained(connection)
+        assert wide > 1.5 * usual
+        with worker(play):
+            assert connection.execute(SHARP.replace("*", "margin")).fetchone() == (wide,)
+
+
+def explained(connection: psycopg.Connection[Any]) -> float:
+    [[plans]] = connection.execute(f"EXPLAIN (FORMAT JSON) {SHARP}").fetchall()
+    return float(plans[0]["Plan"]["Margins"]["age"])
 
 
 @pytest.mark.parametrize(

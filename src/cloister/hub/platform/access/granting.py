@@ -113,10 +113,10 @@ def confirm_in(
     return new
 
 
-def forget_in(row: Grant, person: str) -> None:
-    """Take somebody who left the project out of its grant."""
+def forget_in(db: Session, row: Grant, person: str) -> None:
+    """Take somebody who left the projects of a grant out of it."""
     found = grant_in_row(row)[0]
-    if found.members.people is not None and person in found.members.people:
+    if found.members.people is not None and person in found.members.people - _members(db, found):
         _keep_people(row, found, found.members.people - {person})
 
 

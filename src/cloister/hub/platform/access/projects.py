@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import String, cast, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -111,8 +111,9 @@ def remove_member(hub: Hub, db: Session, caller: Caller, name: str, person: str)
     if known is not None and member is not None:
         db.delete(member)
         withdraw_invitation(hub, db, caller, row, known.email)  # else they would join again by it
-        for grant in [each for given in _standing(hub, db, row).values() for each in given]:
-            forget_in(grant, known.id)  # if they join again, each owner is asked again
+        named = cast(Grant.attributes, String).contains(row.id, autoescape=True)
+        for grant in db.scalars(select(Grant).where(named, Grant.revoked.is_(None))).all():  # whoever asked for it
+            forget_in(db, grant, known.id)  # if they join again, each owner is asked again
         bump(db)
         _told(hub, db, caller, "project.manage", row, left=known.id)
     elif "@" not in person or not withdraw_invitation(hub, db, caller, row, person):

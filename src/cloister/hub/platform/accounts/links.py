@@ -23,8 +23,6 @@ from cloister.hub.records.accounts import OneTimeLink, Person
 from cloister.hub.records.people import folded, person_of_address
 
 _LASTS = {"first": timedelta(days=7), "invitation": timedelta(days=14), "password": timedelta(days=1), "login": timedelta(days=1)}
-
-
 _MADE_BY = {"invitation": "people.invite", "password": "people.block"}
 """What somebody must be able to do for links that they made to work."""
 
@@ -66,7 +64,7 @@ def invite(hub: Hub, db: Session, caller: Caller, *, email: str, roles: Iterable
     if person_of_address(db, known) is not None:
         raise Conflict("The invitation was not made", why="this person is here already", instead="give them the role at /people")
     log_event(hub, db, caller, "people.invite", kind="invitation", roles=list(given))  # first: of two at once one waits here
-    db.execute(delete(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == known))
+    db.execute(delete(OneTimeLink).where(unused(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == known))
     return _make(hub, db, "invitation", address=known, roles=given, made_by=caller.id)
 
 
@@ -116,7 +114,7 @@ def use(hub: Hub, db: Session, secret: str) -> OneTimeLink:
 
 def open_invitations(hub: Hub, db: Session) -> list[OpenLink]:
     """Invitations that nobody has taken up, the newest first."""
-    wanted = select(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation").order_by(OneTimeLink.created.desc())
+    wanted = select(OneTimeLink).where(unused(hub.now()), OneTimeLink.kind == "invitation").order_by(OneTimeLink.created.desc())
     return [
         OpenLink(
             name=_name(hub, row.digest),
@@ -133,7 +131,7 @@ def open_invitations(hub: Hub, db: Session) -> list[OpenLink]:
 
 def withdraw(hub: Hub, db: Session, caller: Caller, name: str) -> None:
     """Take an open invitation back."""
-    for row in db.scalars(select(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation")).all():
+    for row in db.scalars(select(OneTimeLink).where(unused(hub.now()), OneTimeLink.kind == "invitation")).all():
         if same(_name(hub, row.digest), name):
             db.delete(row)
             log_event(hub, db, caller, "people.withdraw-invitation", kind="invitation")
@@ -157,7 +155,8 @@ def _make(hub: Hub, db: Session, kind: str, *, address: str = "", roles: tuple[s
     return f"{hub.settings.origin}/link/{secret}"
 
 
-def _open(now: datetime) -> ColumnElement[bool]:
+def unused(now: datetime) -> ColumnElement[bool]:
+    """The condition on links that nobody has used, and that have not expired."""
     return OneTimeLink.used.is_(None) & (OneTimeLink.expires > now)
 
 

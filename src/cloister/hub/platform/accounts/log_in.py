@@ -20,10 +20,8 @@ from cloister.hub.platform.accounts.hashing import LONGEST, plain
 from cloister.hub.platform.accounts.parts import parts_of
 from cloister.hub.platform.accounts.people import add_person, as_person, log_event, revoke_tokens
 from cloister.hub.problems import Conflict, Unauthenticated
-from cloister.hub.records.accounts import OneTimeLink, Person
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import folded, person_of_address
-
-_UNKNOWN = "?"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +35,10 @@ class Entered:
 def enter_by_password(hub: Hub, request: Request, typed: str, password: str) -> Entered:
     """Begin a session with an address and a password."""
     address = str(request.state.address)
-    known = _folded_or_unknown(typed)
+    try:
+        known = folded(typed)
+    except InvalidParameter:  # somebody whom nobody knows
+        known = "?"
     mine = throttle.account(hub, known, request.cookies.get(throttle.KNOWN, ""))
     shared = throttle.network(hub, address)
     with hub.database.begin() as db:
@@ -98,7 +99,10 @@ def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", n
     """Use a one-time link: become the first administrator, take up an invitation, set a new password, or see a demonstration."""
     address = str(request.state.address)
     with hub.database.reading() as db:
-        kind, names = _about(links.look(hub, db, secret), email, name)
+        link = links.look(hub, db, secret)
+    kind, names = link.kind, [name, link.email or email]
+    if kind == "first":
+        folded(email)  # what they typed is checked before anything is hashed
     kept = None
     if kind != "login":
         check_password(password, least=hub.settings.password_length, about=[*names, hub.settings.institution, hub.settings.title])
@@ -155,21 +159,6 @@ def change_password(hub: Hub, caller: Caller, old: str, new: str, *, keep_tokens
         ended = 0 if keep_tokens else revoke_tokens(hub, db, person)
         log_event(hub, db, caller, "password.change", person.id, by="person", tokens_revoked=ended)
         return sessions.renew(hub, db, caller.session)
-
-
-def _about(link: OneTimeLink, address: str, name: str) -> tuple[str, list[str]]:
-    """The kind of a link, and what is known of who uses it; what they typed is checked before anything is hashed."""
-    if link.kind == "first":
-        folded(address)
-    return link.kind, [name, link.email or address]
-
-
-def _folded_or_unknown(address: str) -> str:
-    """The address as it is kept; what is none is somebody whom nobody knows."""
-    try:
-        return folded(address)
-    except InvalidParameter:
-        return _UNKNOWN
 
 
 _ENOUGH = 6

@@ -96,7 +96,7 @@ def add(routes: Pages) -> None:
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         typed = {"name": form.text("name")[:100], "scopes": form.all("scope"), "days": form.text("days")}
         try:
-            days = int(form.text("days")) if form.text("days").isdecimal() else 0
+            days = int(form.text("days", most=9)) if form.text("days").isdecimal() else 0
             with hub.database.begin() as db:
                 _row, secret = tokens.make_token(hub, db, caller, name=form.text("name"), scopes=form.all("scope"), days=days)
         except CloisterError as error:

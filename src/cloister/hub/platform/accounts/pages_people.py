@@ -10,7 +10,7 @@ from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, OFFERED_ROLES, STEWARD
 from cloister.hub.hub import Hub, HubDep
@@ -99,6 +99,9 @@ def add(routes: Pages) -> None:
     @routes.post("/people/{person}/second-factor", "people.block")
     def forget_factor(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act(db: Session, found: Person) -> None:
+            if found.id == caller.id:
+                why, instead = "one's own is turned off with a code", "/account/second-factor"
+                raise AccessDenied("Two-step verification stays on", why=why, instead=instead)
             second_factor.remove(db, found)
             sessions.end_all(db, found.id)
             log_event(hub, db, caller, "second-factor.remove", found.id)
@@ -113,8 +116,9 @@ def add(routes: Pages) -> None:
                 link = links.password_link(hub, db, caller, found)
         except CloisterError as error:
             return again(request, "accounts/person.html", error, **_person(hub, person))
-        onward = f"/people/{found.id}"
-        return render(request, "accounts/handover.html", link=link, email=found.email, kind="password", onward=onward)
+        return render(
+            request, "accounts/handover.html", link=link, email=found.email, kind="password", onward=f"/people/{person}"
+        )
 
 
 def _done(request: Request, hub: Hub, person: str, act: Callable[[Session, Person], None], said: str) -> Response:
@@ -158,7 +162,7 @@ def _pairs(text: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for line in filter(str.strip, text.splitlines()):
-        name, sign, value = map(str.strip, line.partition("="))
+        name, sign, value = map(str.strip, line.replace("＝", "=").partition("="))
         if not sign or name in found:
             why = "a name is in it twice" if sign else "a line has no '='"
             raise InvalidParameter("The list is invalid", why=why, instead="GCP = 2027-12-31")

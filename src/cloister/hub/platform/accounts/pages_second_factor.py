@@ -1,4 +1,5 @@
-"""Setting up a second factor, by choice or because the hub asks for one; its backup codes; taking it away."""
+"""Setting up a second factor, by choice or because the hub asks for one; its backup codes; taking it away. A session whose second
+factor has yet to be set up has no caller; the handlers look at it themselves."""
 
 from __future__ import annotations
 
@@ -21,8 +22,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-
-"""A session whose second factor has yet to be set up has no caller; the handlers look at it themselves."""
 
 
 def add(routes: Pages) -> None:

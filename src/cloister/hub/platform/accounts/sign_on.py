@@ -21,7 +21,7 @@ from cloister.hub.decisions.policy.actions import OFFERED_ROLES
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.platform.accounts import sessions
-from cloister.hub.platform.accounts.links import still_good
+from cloister.hub.platform.accounts.links import still_good, unused
 from cloister.hub.platform.accounts.log_in import Entered
 from cloister.hub.platform.accounts.oidc import Identity, Provider
 from cloister.hub.platform.accounts.parts import parts_of
@@ -123,23 +123,15 @@ def _new_person(hub: Hub, db: Session, who: Identity, address: str) -> Person:
             why="an account with this e-mail address is here already",
             instead="sign in with its password, and connect the two at /account",
         )
-    invited = db.scalar(
-        select(OneTimeLink)
-        .where(
-            OneTimeLink.kind == "invitation",
-            OneTimeLink.email == email,
-            OneTimeLink.used.is_(None),
-            OneTimeLink.expires > hub.now(),
-        )
-        .with_for_update()
-    )
+    wanted = select(OneTimeLink).where(unused(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == email)
+    invited = db.scalar(wanted.with_for_update())
     if invited is not None and still_good(db, invited):
         invited.used = hub.now()
         roles, by = tuple(invited.roles), invited.made_by
     else:
         roles, by = tuple(role for role in listed(hub.settings.oidc_roles) if role in OFFERED_ROLES), ""
-    if not roles:
-        raise _refused("accounts are created by invitation only")
+        if not roles:
+            raise _refused("accounts are created by invitation only")
     name = " ".join(UNPRINTABLE.sub(" ", who.name).split())[:200]
     person = add_person(hub, db, email=email, name=name or email.partition("@")[0], roles=roles, given_by=by)
     person.subject = who.subject

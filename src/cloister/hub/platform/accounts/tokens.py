@@ -26,8 +26,6 @@ from cloister.hub.web.languages import N_
 
 _MOST = 50
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
-
-
 _ASKING = ("question.", "dataset.see", "release.see", "release.download", "budget.see", "job.see")
 PRESETS: Mapping[str, tuple[str, Callable[[str], bool]]] = {
     "ask": (N_("Run queries and read answers"), lambda name: name.startswith(_ASKING)),

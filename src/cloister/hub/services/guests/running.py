@@ -220,10 +220,10 @@ def _by_asking(hub: Hub, found: ReadyRun, session: AttemptSession) -> Product:
     return Product(body=body.encode(), cost={found.which.population: cost}, details=details)
 
 
-def expected(_: Hub, found: ReadyTable[Order]) -> list[dict[str, Any]]:
-    """The margins of the noise of each mean at 95 %, from the declarations alone."""
+def expected(_: Hub, found: ReadyTable[Order], confidence: float = 0.95) -> list[dict[str, Any]]:
+    """The margins of the noise of each mean, from the declarations alone."""
     assert isinstance(found, ReadyRun)
-    margins = found.guest.by_blocks(found.table).margins(found.cost) if found.guest.way == "blocks" else {}
+    margins = found.guest.by_blocks(found.table).margins(found.cost, confidence) if found.guest.way == "blocks" else {}
     return [{"name": name, "margin": margin} for name, margin in margins.items()]
 
 

@@ -25,7 +25,7 @@ from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.guests.admission import NAME
 from cloister.hub.services.guests.running import RUNNING, Order, expected
 from cloister.hub.services.guests.settings import way_of
-from cloister.hub.work.orders import submit_order
+from cloister.hub.work.orders import look, submit_order
 from cloister.pgwire import AnswerColumn, Asking, FreeAnswer
 from cloister.session import Frame
 from cloister.session.releases.frames import Series
@@ -45,7 +45,7 @@ class Expected:
     margins: Sequence[Mapping[str, Any]]
 
     def margin(self, confidence: float = 0.95) -> Frame:
-        """At 95 %."""
+        """At the confidence that the run was asked about with."""
         return Frame({each["name"]: Series("real", np.array([each["margin"]])) for each in self.margins})
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class RunFunction:
         """Spends nothing and reads no row."""
         with hub.database.reading() as db:
             found = RUNNING.ready(hub, db, caller, _order(given, how))
-        return Expected(cost=found.cost, margins=expected(hub, found))
+        return Expected(cost=found.cost, margins=expected(hub, found, how.confidence))
 
     def check(self, hub: Hub, caller: Caller, given: Sequence[str], how: Asking) -> None:
         """Refuse who could not order it any more."""
@@ -80,13 +80,15 @@ class RunFunction:
 
     def call(self, hub: Hub, caller: Caller, given: Sequence[str], how: Asking) -> FreeAnswer:
         """Order it, wait for it, and give what left."""
-        job = submit_order(hub, caller, RUNNING, "", b"", _order(given, how))
-        row = _awaited(hub, job)
+        order = _order(given, how)
+        found = look(hub, caller, RUNNING, order)
+        margins = {each["name"]: each["margin"] for each in expected(hub, found, how.confidence)}
+        row = _awaited(hub, submit_order(hub, caller, RUNNING, "", b"", order))
         told = json.loads(row.body)
         if "asked" in told:
             table = Frame({"result": Series("text", np.array([json.dumps(told["values"], ensure_ascii=False)], dtype=object))})
         else:
-            values, margins = told["values"], told["margins"]
+            values = told["values"]
             table = Frame(
                 {
                     "name": Series("text", np.array(list(values), dtype=object)),
