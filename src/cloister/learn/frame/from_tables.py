@@ -137,6 +137,9 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
     if target is None:
         return
     domain = declaration.column(target)
+    if domain.size == 1:  # of a table nobody writes classes= or bounds_y=, of which a model would speak
+        why, instead = "it has one value, and nothing is left to predict", "a target of two values or more"
+        raise InvalidParameter(f"The target {target!r} is invalid", why=why, instead=instead)
     if model.target_kind == "class":
         model.classes = list(_classes(domain, target))
         return
