@@ -101,10 +101,12 @@ def test_one_charge_for_all_of_them() -> None:
         ({"utility": "nobody"}, "nobody"),
         ({"utility": "one"}, "a label has two values or more"),
         ({"utility": "ill", "private": "one"}, "a label has two values or more"),
+        ({"utility": "seven"}, "a label has two values or more"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_it_is_charged(how: dict[str, Any], why: str) -> None:
-    rows = PrivateTable(people(10) | {"one": ["x"] * 10}, COLUMNS | {"one": Category(["x"])})
+    single = {"one": Category(["x"]), "seven": Integer(7, 7)}
+    rows = PrivateTable(people(10) | {"one": ["x"] * 10, "seven": [7] * 10}, COLUMNS | single)
     door = Door({"people": rows}, budget=PureDP(1))
     with door, pytest.raises(CloisterError, match=why):
         Scatter.measure(door, "people", spend=1, **{"columns": NUMBERS, **how})

@@ -14,6 +14,7 @@ pytest.importorskip("sklearn")
 from sklearn.datasets import load_breast_cancer
 
 from cloister.errors import InvalidParameter
+from cloister.learn.linear_models.linear import LinearRegression
 from cloister.learn.networks import neural
 from cloister.learn.networks.accountant import epsilon_for, noise_for
 from cloister.learn.networks.neural import BITS, NeuralClassifier, clipped_sum, first_weights, probabilities, unpacked
@@ -264,3 +265,13 @@ def test_a_pure_budget_of_a_session_is_told_to_have_a_delta(rate: Any) -> None:
     with Session({"people": table}, budget=PureDP(10)) as session, pytest.raises(InvalidParameter, match="never pure") as refused:
         model.fit_table(session, "people", features=["age"], target="ill", spend=1)
     assert "in a session, a budget of ε and δ" in refused.value.instead
+
+
+@pytest.mark.parametrize("model", [NeuralClassifier(steps=2), LinearRegression()])
+def test_a_target_of_one_value_is_refused_before_the_charge(model: Any) -> None:
+    """A network is tried on no rows before it is charged for: it was charged, and failed."""
+    table = PrivateTable({"age": [20, 60], "one": [7, 7]}, {"age": Integer(0, 99), "one": Integer(7, 7)})
+    with Session({"people": table}, budget=ApproxDP(9, "1e-5")) as session:
+        with pytest.raises(InvalidParameter, match="'one' is invalid: it has one value"):
+            model.fit_table(session, "people", features=["age"], target="one", spend=ApproxDP(1, "1e-6"))
+        assert session.spent == ApproxDP(0, 0)

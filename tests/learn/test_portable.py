@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cloister import Session
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.learn import GaussianNB, NeuralClassifier
 from cloister.learn.frame.portable import from_plain, load, plain, read_guarantee, write_guarantee
 from cloister.learn.frame.scaling import StandardScaler
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from cloister.tables import Date, Integer, PrivateTable
 
 
 def fitted(**further: Any) -> StandardScaler:
@@ -145,3 +149,15 @@ def test_what_cannot_be_saved_is_refused() -> None:
     for value in (object(), {1, 2}, np.array([object()]), np.array([1j])):
         with pytest.raises(InvalidParameter, match="cannot be saved"):
             plain(value)
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), NeuralClassifier(steps=2)])
+def test_days_are_classes_that_leave_a_session_and_can_be_kept(model: Any) -> None:
+    """A network was charged for, and then refused as it left the door: its classes could not be written."""
+    rows = {"day": ["2020-01-01", "2020-01-02"] * 20, "age": [20, 60] * 20}
+    table = PrivateTable(rows, {"day": Date("2020-01-01", "2020-01-02"), "age": Integer(0, 99)})
+    with Session({"people": table}, budget=ApproxDP(9, "1e-5")) as session:
+        model.fit_table(session, "people", features=["age"], target="day", spend=ApproxDP(1, "1e-6"))
+    again = load(model.to_json())
+    assert again.classes_.tolist() == again.classes == [date(2020, 1, 1), date(2020, 1, 2)]
+    assert again.predict([[20], [60]]).tolist() == model.predict([[20], [60]]).tolist()

@@ -335,10 +335,11 @@ def _ranks(series: Any, distinct: Any, kind: str) -> Codes:
     pl = need_polars()
     if not len(distinct):
         return np.zeros(len(series), dtype=np.int32)
+    ends = distinct.to_physical()
     if kind == "text":
         ranks = series.cast(pl.Enum(distinct)).to_physical()
-    elif kind in ("integer", "date") and (span := _span(distinct.to_physical())) <= max(4 * len(series), 1 << 16):
-        first = distinct.to_physical()[0]
+    elif kind in ("integer", "date") and int(ends[-1]) - int(ends[0]) < max(4 * len(series), 1 << 16):
+        first, span = ends[0], int(ends[-1]) - int(ends[0]) + 1
         marked = np.zeros(span, dtype=np.int32)
         marked[_above(distinct, first)] = 1
         # filled as whole numbers: a moment of nanoseconds is filled with one of microseconds
@@ -355,10 +356,6 @@ def _above(series: Any, first: int) -> npt.NDArray[np.int64]:
     whole = series.to_physical()
     above = whole - first if whole.dtype == pl.UInt64 else whole.cast(pl.Int64) - first
     return np.asarray(above.cast(pl.Int64).to_numpy(), dtype=np.int64)
-
-
-def _span(distinct: Any) -> int:
-    return int(distinct[-1]) - int(distinct[0]) + 1
 
 
 def _kind_of(series: Any, name: str) -> str:

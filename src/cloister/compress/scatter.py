@@ -167,7 +167,7 @@ def _between(away: Floats, labels: Any) -> Floats:
 
 def bounds_of(declared: Any, columns: Sequence[str], labels: Sequence[str] = ()) -> tuple[Floats, Floats]:
     """The declared ends of columns of numbers, by which they are scaled to [−1, 1]; labels that no rows divide are refused."""
-    from cloister.tables import Category, Integer, Real
+    from cloister.tables import Integer, Real
 
     known = declared.columns or {}
     domains = [known.get(name) for name in columns]
@@ -179,7 +179,7 @@ def bounds_of(declared: Any, columns: Sequence[str], labels: Sequence[str] = ())
                 instead=f'"{name}": cl.Real(0, 100)',
             )
     for name in labels:
-        if isinstance(domain := known.get(name), Category) and domain.low_code == domain.high_code:
+        if getattr(known.get(name), "size", None) == 1:
             why = "a label has two values or more"
             raise InvalidParameter(f"The column {name!r} is invalid", why=why, instead="another label")
     ends = [[float(each.low), float(each.high)] for each in domains if isinstance(each, Integer | Real)]

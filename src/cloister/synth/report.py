@@ -208,7 +208,8 @@ class Report(Document):
             "limits": list(LIMITS),
         }
         for name in ("measured", "expected", "pictures"):
-            plain[name] = [_plain(each) for each in getattr(self, name)]
+            told = [vars(each).items() for each in getattr(self, name)]
+            plain[name] = [{key: list(value) if isinstance(value, tuple) else value for key, value in each} for each in told]
         return plain
 
     def parts(self) -> list[Part]:
@@ -442,10 +443,6 @@ def pictures_of(model: SyntheticModel) -> tuple[Picture, ...]:
         margin = 0.0 if model.measured is None else margin_of(model.measured, (place,))
         found.append(Picture(name=states.name, labels=labels_of(states), model=tuple(own.tolist()), counts=known, margin=margin))
     return tuple(found)
-
-
-def _plain(line: Any) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(line).items()}
 
 
 def _up(probability: float) -> str:

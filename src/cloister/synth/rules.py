@@ -184,7 +184,8 @@ class Rule:
         rule = replace(self, computed=(), domains={name: self.numbers[name] for name in names})
         able = [name for name in names if self.equality and abs(self.terms[name]) == 1]
         whole = sum(self.terms[name] for name in names)  # of a sum the total has another sign than its parts
-        able.sort(key=lambda name: (spread[name], _range(rule.domains[name]), -whole * self.terms[name]), reverse=True)
+        wide = {name: (each.high_code - each.low_code) * each.step for name in able for each in [rule.domains[name]]}
+        able.sort(key=lambda name: (spread[name], wide[name], -whole * self.terms[name]), reverse=True)
         return [(name, rule, _solved(name, self.terms)) for name in able]
 
     @cached_property
@@ -643,10 +644,6 @@ def _spread(states: States, codes: Integers) -> float:
     wide, there = np.diff(states.starts) - 1, codes[codes != states.domain.null_code]
     mean = wide[np.searchsorted(states.starts, there, side="right") - 1].mean() * float(states.domain.step) if len(there) else 0.0
     return float(f"{mean:.1g}")  # what differs less is alike
-
-
-def _range(domain: Domain) -> Fraction:
-    return (domain.high_code - domain.low_code) * domain.step
 
 
 def _set(codes: Codes, rule: Rule, target: str, scalar: Scalar, *, missing: bool) -> None:

@@ -10,11 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
+from starlette.datastructures import FormData
 
 import cloister as cl
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.asking.building import MEASURES, UNITS, Draft, Only, draft_of, question_of
+from cloister.hub.services.asking.building import MEASURES, UNITS, Draft, Only, draft_in, draft_of, question_of
+from cloister.hub.web.forms import Form
 from cloister.query import read_sql, write_sql
+from cloister.tables import Column, In
 from tests.hub.asking.conftest import MAY, Stage
 from tests.hub.house import PEOPLE
 
@@ -127,6 +130,14 @@ def test_what_the_form_does_not_show_stays_in_the_editor(stage: Stage):
         assert told.status_code in (400, 404, 422), wrong
         assert 'role="alert"' in told.text or "callout" in told.text, wrong
     assert stage.charges == []
+
+
+def test_an_empty_text_is_ticked_where_it_is_a_category() -> None:
+    """Dropped as an empty field, it asked about all rows."""
+    columns = {"ward": cl.Category(["", "north"]), "note": cl.Text()}
+    table = cl.PrivateTable({"ward": [""], "note": ["x"]}, columns)
+    draft = draft_in(Form(FormData([("table", "ward"), ("count", "yes"), ("in-0", ""), ("in-1", "")])), table)
+    assert question_of(draft, table).where == In(Column("ward"), ("",))
 
 
 def test_what_the_form_has_too_few_fields_for_is_refused_and_not_cut():

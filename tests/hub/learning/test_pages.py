@@ -54,6 +54,16 @@ def test_somebody_chooses_looks_trains_and_reads_the_card(stage: Stage):
     assert client.get(f"{where}/download").json()["model"] == "GaussianNB"
 
 
+def test_the_form_offers_columns_that_models_read(stage: Stage):
+    kinds = {"born": {"kind": "date", "low": "1990-01-01", "high": "2026-01-01"}, "note": {"kind": "text"}}
+    kinds |= {"at": {"kind": "moment", "low": "2026-01-01", "high": "2026-03-31"}}
+    rows = {"born": ["2000-01-01"], "note": ["x"], "at": ["2026-01-02T10:00"]}
+    visits = stage.house.sample_data_set("visits", owner=stage.owner, declaration={"columns": kinds}, rows=rows)
+    stage.house.grant(visits, stage.ana, by=stage.owner, actions=MAY)
+    page = stage.ana.client.get("/learn?about=visits").text
+    assert re.findall(r'name="features" value="(\w+)"', page) == ["born"]
+
+
 def test_what_was_wrong_is_said_beside_what_was_filled_in(stage: Stage):
     page = stage.ana.client.get("/learn").text
     answer = stage.ana.client.post("/learn", data=form(stage, page, target="age"))

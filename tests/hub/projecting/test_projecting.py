@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import partial
+from html import unescape
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def test_the_columns_of_the_chosen_data_set_are_ticked_and_stay_so(house: House,
         page = owner.client.get(f"{path}?about=others").text
         assert re.findall(r'<input type="checkbox" name="columns" value="(\w+)"', page) == ["height"], "numbers alone"
         labels = page.partition('name="utility"')[2].partition("</select>")[0]
-        assert re.findall(r'<option value="(\w+)"', labels) == ["height", "ill"]
+        assert re.findall(r'<option value="(\w+)"', labels) == ["ill"], "what has declared values alone"
         assert 'type="hidden" name="table" value="others"' in page
         assert re.findall(r'name="methods" value="(\w+)" checked', page) == ticked
         assert 'name="columns" value="height"' not in owner.client.get(f"{path}?about=people").text
@@ -146,6 +147,19 @@ def test_the_columns_of_the_chosen_data_set_are_ticked_and_stay_so(house: House,
     assert re.findall(r'name="columns" value="(\w+)" checked', typed) == ["age", "pay"]
     long = owner.client.post("/fit-projection/price", data={**order, "columns": ["x" * 1500] * 2, "form_token": token[1]}).text
     assert "longer than 2,000 characters" in long
+
+
+def test_a_column_with_a_comma_in_its_name_is_ticked_and_projected(house: House, owner: Visitor) -> None:
+    columns = {"size, m": NUMBERS, 'the "old"': NUMBERS, "ill": {"kind": "boolean"}}
+    rows = {"size, m": [50] * 40, 'the "old"': [60] * 40, "ill": [True] * 40}
+    house.sample_data_set("odd", owner=owner, declaration={"columns": columns}, rows=rows)
+    form = owner.client.get("/fit-projection?about=odd").text
+    token, offered = re.search(r'name="form_token" value="(\w+)"', form), re.findall(r'name="columns" value="(.*?)"', form)
+    assert token is not None
+    order = {"key": "k", "table": "odd", "columns": [*map(unescape, offered)], "method": "PCA", "dimensions": "2", "spend": "1"}
+    page = owner.client.post("/fit-projection/price", data={**order, "form_token": token[1]}).text
+    assert re.findall(r'name="columns" value="(.*?)" checked', page) == offered
+    assert "with this order" in page, "what it would cost"
 
 
 def test_pictures_are_shown_as_the_best_attacker_rebuilds_them(

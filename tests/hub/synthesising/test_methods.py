@@ -14,6 +14,7 @@ import pytest
 
 import cloister as cl
 from cloister.hub.platform.jobs import Workers
+from cloister.hub.services.synthesising.order import Synthesis
 from cloister.synth import SyntheticModel
 from tests.hub.house import served
 from tests.hub.synthesising.conftest import MAY, ORDER, Stage
@@ -127,6 +128,11 @@ def test_a_workload_is_column_sets_and_queries(stage: Stage) -> None:
     noises = {kept: round(table.variance) for kept, table in model.measured.tables.items()}
     assert noises[0,] > noises[0, 1]
     assert stage.spent == "ε = 1"
+
+
+def test_a_workload_names_columns_that_begin_as_queries_do() -> None:
+    order = Synthesis(table="people", columns=("with child", "from day"), spend="1", workload="with child, from day")
+    assert order.about == [["with child", "from day"]]
 
 
 @pytest.mark.parametrize(

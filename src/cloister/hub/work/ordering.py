@@ -6,6 +6,7 @@ Its fields are those of the JSON body, of the form and of what a job keeps. A fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -335,12 +336,23 @@ def order_pages(
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """What a text names, separated by commas; a name may have a Chinese one in it where there are others.
+    """What a text names, separated by commas; a name may have a Chinese one in it where there are others, and any in quotes.
 
-    >>> listed("age, pay,"), listed("age，pay"), listed("age, （男，女）")
-    (('age', 'pay'), ('age', 'pay'), ('age', '（男，女）'))
+    >>> listed("age, pay,"), listed("age，pay"), listed("age, （男，女）"), listed('age, "height, in m"')
+    (('age', 'pay'), ('age', 'pay'), ('age', '（男，女）'), ('age', 'height, in m'))
     """
-    return tuple(filter(None, map(str.strip, text.split("," if "," in text else "，"))))
+    comma = "," if "," in text else "，"
+    parts = map(str.strip, re.findall(rf'\s*("(?:[^"]|"")+"|[^{comma}]+)', text))
+    return tuple(part[1:-1].replace('""', '"') if part[2:] and part[0] == part[-1] == '"' else part for part in parts if part)
+
+
+def as_listed(name: str) -> str:
+    """A name as `listed` reads it.
+
+    >>> as_listed("age"), as_listed("height, in m")
+    ('age', '"height, in m"')
+    """
+    return '"' + name.replace('"', '""') + '"' if re.search('[,，"]', name) else name
 
 
 def _inputs(
@@ -350,7 +362,7 @@ def _inputs(
     for each in fields(request):
         value = values.get(each.name, each.default if isinstance(each.default, str) else "")
         known, several = [*choices.get(each.name, ())], each.metadata.get("several", False)
-        typed = listed(value) if several else [value]
+        typed = list(map(as_listed, listed(value))) if several else [value]
         known += [(name, name) for name in typed if known and name and name not in dict(known)]
         needed = not isinstance(each.default, str)
         label = each.metadata.get("label") or _LABELS[each.name]

@@ -50,7 +50,8 @@ def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArr
     if model.target_kind == "none":
         codes = _grouped(encoder, rows, random)
     else:
-        codes = {name: _codes(domain.low_code, domain.high_code, rows, random) for name, domain in encoder.columns}
+        ends = {name: (domain.low_code, domain.high_code) for name, domain in encoder.columns}
+        codes = {name: low + random.below(high - low + 1, rows).astype(np.int64) for name, (low, high) in ends.items()}
     X = encoder.codes(codes)
     centred = box_of(encoder.bounds, features=X.shape[1]).centred(X)
     if hasattr(model, "categories"):
@@ -106,10 +107,6 @@ def _grouped(encoder: Encoder, rows: int, random: Random) -> dict[str, npt.NDArr
         place = _TIGHT * _chances(_GROUPS, random)[group] + (1 - _TIGHT) * _chances(rows, random)
         found[name] = domain.low_code + (place * (domain.high_code - domain.low_code + 1)).astype(np.int64)
     return found
-
-
-def _codes(low: int, high: int, rows: int, random: Random) -> npt.NDArray[np.int64]:
-    return low + np.asarray(random.below(high - low + 1, rows)).astype(np.int64)
 
 
 def _chances(count: int, random: Random) -> npt.NDArray[np.float64]:

@@ -25,7 +25,7 @@ from cloister.noise import DiscreteGaussian, Random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import Guarantee
 from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real
-from cloister.tables.engines.row_sums import COUNT, COUNTED, Fit, RowSums
+from cloister.tables.engines.row_sums import COUNT, COUNTED, Fit, RowSums, bounds_of
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
@@ -137,6 +137,9 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
     if target is None:
         return
     domain = declaration.column(target)
+    if domain.size == 1:  # of a table nobody writes classes= or bounds_y=, of which a model would speak
+        why, instead = "it has one value, and nothing is left to predict", "a target of two values or more"
+        raise InvalidParameter(f"The target {target!r} is invalid", why=why, instead=instead)
     if model.target_kind == "class":
         model.classes = list(_classes(domain, target))
         return
@@ -146,7 +149,7 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
             why="it has no declared bounds",
             instead=f'columns={{"{target}": cl.Real(0, 100)}}',
         )
-    model.bounds_y = _interval(domain)
+    [model.bounds_y] = bounds_of(domain)
     model._check_column(target, whole=isinstance(domain, Integer | Boolean))
 
 
@@ -211,7 +214,7 @@ class Learning:
         model.n_features_in_ = len(self.encoder.names)
         domain = declaration.column(self.target)
         if model._counts:
-            model.bounds_y_ = _interval(domain)
+            [model.bounds_y_] = bounds_of(domain)
         else:
             model.classes_ = classes_of(_classes(domain, self.target))
         allowance = Allowance(guarantee, currency="rho", rows=summer.rows)
@@ -225,7 +228,7 @@ class Learning:
         most = self.rho(guarantee) / declaration.abilities.parts_of_a_person**2  # at one site
         fit = Fit.of(declaration.columns, names, self.target, slope=1.0, most=most)
         if self.model._counts:
-            fit = replace(fit, classes=1, highest=_interval(declaration.column(self.target))[1])
+            fit = replace(fit, classes=1, highest=bounds_of(declaration.column(self.target))[0][1])
         return SummedRows(summer, fit, box_of(self.encoder.bounds, features=len(self.encoder.names)))
 
 
@@ -283,7 +286,7 @@ def rows_of(
     if model.target_kind == "class":
         model.classes_ = classes_of(_classes(domain, target))
         return Rows(X=np.ascontiguousarray(box.clipped(X[kept])), y=(codes - domain.low_code)[kept].astype(np.int64), box=box)
-    model.bounds_y_ = interval_of(_interval(domain))
+    model.bounds_y_ = interval_of(*bounds_of(domain))
     numbers = np.clip(float(domain.origin) + codes * float(domain.step), *model.bounds_y_)
     return Rows(X=np.ascontiguousarray(box.clipped(X[kept])), y=numbers[kept], box=box)
 
@@ -304,18 +307,9 @@ def read(model: PrivateModel, values: Mapping[str, Any], guarantee: Guarantee) -
     model.marked_ = bool(values["marked"])
 
 
-def _interval(domain: Domain) -> tuple[float, float]:
-    low, high = (float(domain.origin + code * domain.step) for code in (domain.low_code, domain.high_code))
-    return low, high
-
-
 def _classes(domain: Domain, target: str) -> Sequence[Any]:
-    if isinstance(domain, Category):
+    if isinstance(domain, Category) or (domain.size is not None and domain.size <= 100):
         return domain.values()
-    if isinstance(domain, Boolean):
-        return [False, True]
-    if domain.size is not None and domain.size <= 100:
-        return [domain.decode(code) for code in range(domain.low_code, domain.high_code + 1)]
     raise MissingBound(
         f"The target {target!r} needs bounds",
         why="its classes are not declared",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -118,6 +119,8 @@ def plain(value: Any) -> Any:
         return {"number": repr(value)}
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if type(value) is date:
+        return {"date": value.isoformat()}
     if hasattr(value, "learned_names") and hasattr(value, "get_params"):
         return {"model": to_json(value)}
     raise _refused(f"a {type(value).__name__} cannot be saved")
@@ -141,8 +144,12 @@ def from_plain(value: Any) -> Any:
                 return np.asarray([str(item) for item in items]).reshape(shape)
             if dtype == "object":
                 return np.array([str(item) for item in items], dtype=object).reshape(shape)
+            if dtype == "date":
+                return np.array([date.fromisoformat(item) for item in items], dtype=object).reshape(shape)
         case {"fraction": text}:
             return exact(text)
+        case {"date": text}:
+            return date.fromisoformat(text)
         case {"number": "nan" | "inf" | "-inf" as text}:
             return float(text)
         case {"tuple": items}:
@@ -160,6 +167,8 @@ def _array(value: npt.NDArray[Any]) -> dict[str, Any]:
         return {"array": value.ravel().tolist(), "dtype": "text", "shape": shape}
     if value.dtype.kind == "O" and all(isinstance(item, str) for item in value.ravel().tolist()):
         return {"array": value.ravel().tolist(), "dtype": "object", "shape": shape}
+    if value.dtype.kind == "O" and all(type(item) is date for item in value.ravel().tolist()):
+        return {"array": [item.isoformat() for item in value.ravel().tolist()], "dtype": "date", "shape": shape}
     kind = {"f": "float64", "i": "int64", "u": "int64", "b": "bool"}.get(value.dtype.kind)
     if kind is None:
         raise _refused(f"an array of {value.dtype} cannot be saved")

@@ -169,7 +169,8 @@ def scaled(source: RowSource, allowance: Allowance, *, inside: float = 1.0) -> P
     people = max(float(counts.sum()), _LEAST_PERSONS)
     noisy = source.noisy("lengths", allowance.share("length of rows", "0.05"))
     radius, _ = _radius(noisy, features, _NEARLY_ALL)
-    if _expected_error(features, allowance, people) < _WORTH:
+    # the expected length of a bought centre's noise, over the radius
+    if (10 if allowance.currency == "epsilon" else math.sqrt(10)) / _signal(features, allowance, people) < _WORTH:
         share, stage, seen = allowance.share("centre of rows", "0.1"), "centre", features
     else:
         share, stage, seen = allowance.share("level of rows", "0.05"), "level", 1
@@ -203,11 +204,6 @@ def _radius(noisy: Floats, features: int, quantile: float) -> tuple[float, float
     squares = np.minimum(EDGES * 2 ** (-1 / 6) / radius, 1.0) ** 2
     square = float(np.clip(noisy @ squares / max(float(noisy.sum()), _LEAST_PERSONS), 0.0, 1.0))
     return radius * math.sqrt(features) * 2, square
-
-
-def _expected_error(features: int, allowance: Allowance, people: float) -> float:
-    """The expected length of a bought centre's noise, over the radius."""
-    return (10 if allowance.currency == "epsilon" else math.sqrt(10)) / _signal(features, allowance, people)
 
 
 def _signal(dimension: int, allowance: Allowance, people: float) -> float:

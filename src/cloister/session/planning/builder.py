@@ -271,7 +271,10 @@ class Builder(Sharing):
     def _mode(self, statistic: Mode) -> Frequent:
         domain = self._declared(statistic.column)
         self._needs_declared_keys(statistic.name)
-        low, high = self._bounds(statistic.column) if domain.size is not None else (0, MOST_LEAVES)
+        if domain.size is None:
+            why, instead = "its values are not declared", f'columns={{"{statistic.column}": cl.Category([…])}}'
+            raise UnsupportedQuery(f"{statistic.name!r} is not supported", why=why, instead=instead)
+        low, high = self._bounds(statistic.column)
         size = high - low + 1
         if domain.kind == "real" or size > MOST_LEAVES or size * self.grid.cells > MOST_CELLS:
             raise UnsupportedQuery(

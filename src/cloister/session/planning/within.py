@@ -63,19 +63,14 @@ def least_spend_after(
     """
     check_wanted(within, confidence)
     shown = shape.grid.visible()
-    values = {
-        name: combined([stored.parts[0].readings[name] for stored in history.stored]).values[shown] for name in _raws(history)
-    }
+    raws = history.stored[0].parts[0].readings if history.stored else ()
+    values = {name: combined([stored.parts[0].readings[name] for stored in history.stored]).values[shown] for name in raws}
 
     def wide(part: Part) -> bool:
         readings = {name: Reading(values[name], reading.terms) for name, reading in part.blanks().items()}
         return any(float(np.max(formula.margins(readings, confidence), initial=0.0)) > within for formula in shape.formulas)
 
     return _search(shape, budget, history, who, wide)
-
-
-def _raws(history: History) -> list[str]:
-    return list(history.stored[0].parts[0].readings) if history.stored else []
 
 
 def check_wanted(within: float, confidence: float) -> None:

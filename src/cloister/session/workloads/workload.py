@@ -106,7 +106,8 @@ class Family:
                     formula = Rounded(name=formula.name, kind=formula.kind, coefficients=coefficients, slack=slack)
                 formulas.append(formula)
             order = _order(self, shapes[place], kept)
-            answers[place] = (tuple(formulas), {name: _flat(reading, order) for name, reading in readings.items()})
+            flat = {name: Reading(np.transpose(each.values, order).reshape(-1), each.terms) for name, each in readings.items()}
+            answers[place] = (tuple(formulas), flat)
         return answers
 
 
@@ -181,10 +182,6 @@ def _order(family: Family, shape: Shape, kept: Marginal) -> tuple[int, ...]:
     """The axes of a marginal as the question has them."""
     described = [str(family.axes[number].describe()) for number in kept]
     return tuple(described.index(str(axis.describe())) for axis in shape.grid.axes)
-
-
-def _flat(reading: Reading, order: tuple[int, ...]) -> Reading:
-    return Reading(np.transpose(reading.values, order).reshape(-1), reading.terms)
 
 
 def _is_marginal(shape: Shape) -> bool:

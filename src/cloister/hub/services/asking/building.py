@@ -98,8 +98,9 @@ class Draft:
 def draft_in(form: Form, table: PrivateTable) -> Draft:
     """What a form says of a table."""
     only = {}
-    for place, name in enumerate(table.columns):
-        values = tuple(value for value in form.all(f"in-{place}")[:_MOST_VALUES] if value)
+    for place, (name, domain) in enumerate(table.columns.items()):
+        empty = domain.kind == "category" and "" in domain.values()  # which is a value like others there
+        values = tuple(value for value in form.all(f"in-{place}")[:_MOST_VALUES] if value or empty)
         ends = [form.text(f"{end}-{place}", most=_LONG) for end in ("low", "high", "present")]
         only[name] = Only(values=values, low=ends[0], high=ends[1], present=ends[2])
     measures = [(form.text(f"what-{place}", most=20), form.text(f"of-{place}", most=_LONG)) for place in range(MOST_MEASURES)]

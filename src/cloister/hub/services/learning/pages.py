@@ -35,7 +35,7 @@ from cloister.hub.work.offer import Offer
 from cloister.hub.work.offers import offers, runnable
 from cloister.hub.work.ordering import order_pages
 from cloister.session.questions.spend import measure_of
-from cloister.tables import PrivateTable, Text
+from cloister.tables import Boolean, Category, Date, Integer, PrivateTable, Real
 
 _FIELDS = ("table", "method", "target", "spend", "delta", "purpose", "project", "title", "algorithm", "held_out")
 TASKS = {
@@ -156,7 +156,8 @@ def _choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict
 
 
 def _columns(chosen: Offer | None) -> dict[str, str]:
-    """Each column that a model can read, with its kind; a text without declared values is none of them."""
+    """Each column that a model can read, with its kind; texts without declared values, moments and places are none of them."""
     if chosen is None or not isinstance(chosen.table, PrivateTable):
         return {}
-    return {name: domain.kind for name, domain in chosen.table.columns.items() if not isinstance(domain, Text)}
+    read = Integer | Real | Category | Date | Boolean
+    return {name: domain.kind for name, domain in chosen.table.columns.items() if isinstance(domain, read)}

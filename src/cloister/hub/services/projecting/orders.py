@@ -15,7 +15,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.offers import offers
-from cloister.hub.work.ordering import agreed, asked, listed, whole
+from cloister.hub.work.ordering import agreed, as_listed, asked, listed, whole
 from cloister.lazily import check_installed
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
@@ -151,7 +151,7 @@ class Fit:
 def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, marked: bool = False) -> dict[str, Any]:
     """What the form offers: the data sets that somebody may project, the columns of the chosen one (of the first, where none is
     named), and the methods. `marked`: one's own alone."""
-    from cloister.tables import Integer, Real
+    from cloister.tables import Boolean, Category, Integer, Real
 
     open_to = [
         each for each in offers(hub, db, caller, ACTION, under=(), anyhow=True) if not marked or each.which.owner == caller.id
@@ -163,8 +163,8 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, marke
     chosen = next((each.table for each in open_to if each.which.name == about), None)
     columns = {} if chosen is None else dict(chosen.columns or {})
     if 0 < len(columns) <= _MOST_COLUMNS:  # of a picture each pixel is a column: they are typed
-        labels = [(name, name) for name in columns]
-        numbers = [(name, name) for name, domain in columns.items() if isinstance(domain, Integer | Real)]
+        labels = [(name, name) for name, domain in columns.items() if isinstance(domain, Category | Boolean)]
+        numbers = [(as_listed(name), name) for name, domain in columns.items() if isinstance(domain, Integer | Real)]
         known |= {"columns": numbers, "utility": labels, "secret": labels}
     return {"choices": known, "tables": tables, "chosen": about if columns and len(tables) > 1 else ""}
 

@@ -139,7 +139,7 @@ class Synthesis:
     def about(self) -> list[str | list[str]] | None:
         """What is to be answered well: the column to predict, columns by commas, and queries."""
         written = [line.strip() for line in self.workload.splitlines() if line.strip()]
-        sets = [line if _QUERY.match(line) else listed(line) for line in written]
+        sets = [line if _QUERY.match(line) and not {*listed(line)} <= {*self.columns} else listed(line) for line in written]
         return [*([self.target] if self.use == "model" else []), *sets] or None
 
     @property
