@@ -5,7 +5,7 @@
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, fraction, labels, newToken, placeOf, respond, wordOf } from "./cloister-survey.js";
 import { chooseLevels, forgetAll, keepReport, keptReport } from "./respond-levels.js";
-import { at, deliver, fill, make, short, show, shown, words } from "./respond-parts.js";
+import { at, deliver, fill, invitation, make, short, show, shown, tell, words } from "./respond-parts.js";
 
 const root = at("survey");
 
@@ -15,8 +15,8 @@ async function start() {
   const stop = (textContent) => root.replaceChildren(make("p", { className: "error", role: "alert", textContent }));
   root.hidden = false;
   const invited = root.dataset.invited !== undefined;
-  const ticket = invited ? location.hash.slice(1) : newToken(); // an open survey takes none from its link: others may have it too
-  if (!/^[0-9a-f]{32}$/.test(ticket)) return stop(words.uninvited);
+  const ticket = invited ? invitation() : newToken(); // an open survey takes none from its link: others may have it too
+  if (!ticket) return stop(words.uninvited);
   try {
     const { survey, demonstration } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
     const page = { survey, demonstration, ticket, invited, levels: null, report: null };
@@ -211,14 +211,10 @@ function randomise(page) {
   const answers = {};
   for (const each of page.inputs) {
     const answer = each.read();
-    if (answer === undefined) {
-      at("missing").textContent = fill(words.missing, { question: each.question.text });
-      at("missing").hidden = false;
-      return;
-    }
+    if (answer === undefined) return tell("missing", fill(words.missing, { question: each.question.text }));
     answers[each.question.name] = answer;
   }
-  at("missing").hidden = true;
+  tell("missing", "");
   page.report = respond(page.survey, answers, page.levels, { token: page.ticket });
   at("randomise").disabled = true;
   at("questions").querySelectorAll("input, button").forEach((input) => { input.disabled = true; });
@@ -244,7 +240,11 @@ function told(page, question) {
 async function send(page) {
   at("send").disabled = true;
   const why = await deliver(root.dataset.send, page.report);
-  if (why) return failed(why);
+  if (why) {
+    tell("failed", why);
+    at("send").disabled = false;
+    return;
+  }
   at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
   forgetAll(page);
   wipe(page);
@@ -252,10 +252,4 @@ async function send(page) {
   at("readable").replaceChildren();
   history.replaceState(null, "", location.pathname);
   show(at("step-thanks"), at("thanks"));
-}
-
-function failed(text) {
-  at("failed").textContent = text;
-  at("failed").hidden = false;
-  at("send").disabled = false;
 }
