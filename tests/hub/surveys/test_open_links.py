@@ -100,7 +100,7 @@ def test_answers_that_are_left_before_they_are_changed_are_gone_too(served: tupl
 
 
 def test_an_invitation_stays_with_its_page_and_another_one_begins_anew(served: tuple[Field, str], visit: Any) -> None:
-    """A link whose end was lost, and then the whole one in the same tab; a link within the page; another language; the next person."""
+    """A link whose end was lost, then the whole one in the same tab; a link within the page; another language; who comes next."""
     field, address = served
     number = field.opened(questions=EVERY_KIND[:1], invited=True)
     tokens = field.ask("POST", f"/{number}/invitations", {"count": 2}).json()["tokens"]

@@ -3,7 +3,7 @@
 // That report stays in the tab until it has arrived: a page that is loaded again sends it, and no second one that would count, too.
 
 import { digestOf, fingerprintOf, reportOf, unhex } from "./cloister-prio3.js";
-import { at, deliver, fill, forget, invitation, keep, kept, make, show, shown, tell, words } from "./respond-parts.js";
+import { at, checks, deliver, fill, forget, invitation, keep, kept, make, show, shown, tell, words } from "./respond-parts.js";
 
 const root = at("joint-survey");
 
@@ -32,8 +32,8 @@ async function start() {
   }
 }
 
-function asked(question, place) {
-  const parts = question.kind === "number" ? numbered(question) : chosen(question, place);
+function asked(question) {
+  const parts = question.kind === "number" ? numbered(question) : chosen(question);
   const box = make("fieldset", { className: "field card" }, make("legend", { textContent: question.text }));
   if (parts.help) box.append(make("span", { className: "help", textContent: parts.help }));
   box.append(parts.element);
@@ -52,15 +52,10 @@ function numbered(question) {
   };
 }
 
-function chosen(question, place) {
+function chosen(question) {
   const labels = question.kind === "yes-no" ? [words.no, words.yes] : question.options;
-  const inputs = labels.map((_, value) => make("input", { type: "radio", autocomplete: "off", name: `question-${place}`, value }));
-  const items = inputs.map((input, index) => make("li", {}, make("label", { className: "check" }, input, make("span", { textContent: labels[index] }))));
-  return {
-    element: make("ul", { className: "checks" }, ...items),
-    read: () => { const found = inputs.findIndex((input) => input.checked); return found < 0 ? undefined : found; },
-    clear: () => inputs.forEach((input) => { input.checked = false; }),
-  };
+  const { element, inputs, clear } = checks("radio", labels);
+  return { element, clear, read: () => [...labels.keys()].find((index) => inputs[index].checked) };
 }
 
 async function send(page) {

@@ -27,6 +27,18 @@ export const short = (number) => {
   return String(Number((Math.ceil((number / unit) * (1 - 1e-9)) * unit).toPrecision(3)));
 };
 
+let groups = 0;
+
+/** A list of answers to tick: one of them (radio), or any (checkbox). */
+export function checks(type, labels) {
+  groups += 1;
+  const inputs = labels.map((_, value) => make("input", { type, autocomplete: "off", name: `group-${groups}`, value }));
+  const items = inputs.map((input, index) =>
+    make("li", {}, make("label", { className: "check" }, input, make("span", { textContent: labels[index] }))));
+  const clear = () => inputs.forEach((input) => { input.checked = false; });
+  return { element: make("ul", { className: "checks" }, ...items), inputs, clear };
+}
+
 /** Say something at its place; with no text, nothing stands there. */
 export const tell = (name, text) => Object.assign(at(name), { textContent: text, hidden: !text });
 
