@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -320,11 +320,8 @@ def _answers(asked: Survey, given: tuple[str, ...], path: Path | None) -> dict[s
 def _typed(kind: str, text: str) -> Any:
     if kind == "several":
         return [part for part in text.split("|") if part]
-    if kind == "number":
-        try:
-            return float(text)
-        except ValueError:
-            return text
+    with suppress(ValueError):
+        return float(text) if kind == "number" else text
     return text
 
 

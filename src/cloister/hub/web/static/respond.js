@@ -51,8 +51,7 @@ function ask(page) {
 }
 
 function asked(page, question) {
-  const kind = KINDS[question.kind];
-  const parts = kind(question);
+  const parts = KINDS[question.kind](question);
   const box = make("fieldset", { className: "field card" }, make("legend", { textContent: question.text }));
   if (parts.help) box.append(make("span", { className: "help", textContent: parts.help }));
   box.append(...parts.elements);
