@@ -11,6 +11,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
+import click
 import pytest
 
 from cloister.cli import main
@@ -287,6 +288,20 @@ def test_a_command_line_that_cannot_be_read_is_refused_as_any_other(
         main()
     assert ended.value.code == 1, "2 is for failures of our own"
     assert "No such option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("error", "told"), [(click.Abort, "nothing was done"), (KeyboardInterrupt, "stays charged")])
+def test_a_no_to_a_question_is_told_apart_from_an_interruption(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: type[BaseException], told: str
+) -> None:
+    def ended(*arguments: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr("cloister.cli.demo_hub.run_demo", ended)
+    monkeypatch.setattr(sys, "argv", ["cloister", "demo", "--terminal", "--once"])
+    with pytest.raises(SystemExit) as found:
+        main()
+    assert (found.value.code != 0, told in capsys.readouterr().err) == (True, True)
 
 
 def gone(*arguments: object, **options: object) -> None:

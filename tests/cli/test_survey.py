@@ -65,6 +65,9 @@ def test_a_round_from_invitations_to_results(folder: Path) -> None:
     assert second["refused"] == {"token used before": 2, "token not issued": 1, "not JSON": 1}
     assert set(second["questions"][0]["combined"]["answers"][0]) >= {"answer", "share", "share_margin"}
     assert "Have you ever copied" in cloister("collect", "exams.json", "one.json", at=folder)
+    again = cloister("make", "questions.toml", "--out", "exams.json", *words, at=folder, refused=True)
+    assert "may have been sent" in again
+    assert (folder / "tokens.txt").read_text().split() == [one, two]
     for hashes in ((hash_of(one), hash_of(two)), (hash_of(two), hash_of(one))):  # as an editor saves it
         (folder / "marked.txt").write_text("\n".join(hashes), encoding="utf-8-sig")
         assert json.loads(cloister("collect", "exams.json", "one.json", "--invited", "marked.txt", "--json", at=folder))["n"] == 1
@@ -183,6 +186,7 @@ def test_expected(folder: Path) -> None:
     ("arguments", "why"),
     [
         (["make"], "file of questions is missing"),
+        (["make", "--example", "--out", "questions.toml"], "perhaps with questions of yours"),
         (["make", "questions.toml", "--tokens", "3"], "belong together"),
         (["make", "exams.json"], "not TOML"),
         (["make", "less.toml"], "levels is missing"),
@@ -198,6 +202,7 @@ def test_expected(folder: Path) -> None:
         (["respond", "exams.json", "--level", "open", "--answer", "where=here"], "does not ask"),
         (["respond", "exams.json", "--level", "open", "--answers", "questions.toml"], "not JSON"),
         (["respond", "questions.toml", "--level", "open"], "not JSON"),
+        (["respond", "exams.json", "--level", "open", "--answer", "copied=No"], "one of no, yes, or None"),
         (["collect", "exams.json", "--tally", "questions.toml"], "not what to_json wrote"),
         (["collect", "exams.json", "--confidence", "2"], "confidence"),
         (["collect", "exams.json", "--confidence", "95%", "--json"], "not a finite number"),

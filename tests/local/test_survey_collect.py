@@ -338,3 +338,11 @@ def test_each_bin_has_a_name_of_its_own(low: str, high: str) -> None:
     survey = Survey("s", "S", [Number("x", "X?", low=low, high=high, want="spread")], levels={"a": 1})
     names = [each["answer"] for each in Results(survey, Tally(survey))["x"].to_dict()["combined"]["answers"]]
     assert len(set(names)) == len(names) == 11
+
+
+def test_where_nobody_answered_no_share_is_certain() -> None:
+    """Of every kind of question alike: also of a number, of which two parts are reported."""
+    numbers = [Number("mean", "Mean?", low=0, high=9), Number("spread", "Spread?", low=0, high=9, want="spread")]
+    survey = Survey("none", "None", [YesNo("a", "A?"), *numbers], levels={"open": 2})
+    for each in Results(survey, Tally(survey)).questions:
+        assert all(row["share_margin"] > 1 for row in each.combined.rows()), each.question.name

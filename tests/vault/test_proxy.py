@@ -259,6 +259,9 @@ def test_what_an_owner_does_with_a_folder(tmp_path: Path, holder: KeyHolder) -> 
     people = cl.vault.Vault(f"sqlite:///{tmp_path}/store/sealed.db", keys).collection("people")
     people.insert_many([{"_id": n, "name": "ab"[n % 2], "town": "x", "age": n} for n in range(4)])
     said("backup", str(tmp_path / "monday.keys"), "--data", data)
+    refused = CliRunner().invoke(cli, ["vault", "forget", "A", "--data", data]).exception
+    assert isinstance(refused, cl.CloisterError)
+    assert "no record is of this person" in str(refused)
     assert "2 records" in said("forget", "a", "--data", data)
     assert "every record" in said("verify", "--data", data)
     assert "frequency" in said("score", "people", "town", "--equal", "--data", data)

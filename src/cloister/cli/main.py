@@ -84,11 +84,11 @@ def main() -> None:
         error.show(said)
         click.echo(brief(said.getvalue()), err=True, nl=False)
         sys.exit(1)  # a refusal, as any other: 2 is for failures of cloister
-    except (KeyboardInterrupt, click.Abort):
-        click.echo(
-            "interrupted; what was reserved stays charged, and the same question runs once more under that charge", err=True
-        )
-        sys.exit(130)
+    except (KeyboardInterrupt, click.Abort) as error:
+        refused = isinstance(error, click.Abort) and not isinstance(error.__cause__, KeyboardInterrupt)  # a no to a question
+        stands = "what was reserved stays charged, and the same question runs once more under that charge"
+        click.echo("not confirmed: nothing was done" if refused else f"interrupted; {stands}", err=True)
+        sys.exit(1 if refused else 130)
     except ModuleNotFoundError as error:
         if (error.name or "cloister").startswith("cloister"):
             _failed(error)

@@ -151,7 +151,7 @@ def _declared(bounds: str, unit: str | None, max_rows: int | None) -> PrivateTab
 
 def _rows(source: TextIO, named: Sequence[str]) -> Iterator[_Row]:
     """Readings, one at a time; a line that is none is left out, as a row that a table cannot read is. The first line is read at
-    once: a header that lacks one of the names is refused. A JSON object may leave out what it does not know."""
+    once: a header without each of the names, once, is refused. A JSON object may leave out what it does not know."""
     first = next((line for line in source if line.strip()), "")
     lines, by = chain([first], source), delimiter_of(first)
     if not first:
@@ -160,12 +160,12 @@ def _rows(source: TextIO, named: Sequence[str]) -> Iterator[_Row]:
         return _objects(lines, named)
     with suppress(csv.Error):
         table = csv.DictReader(lines, delimiter=by)
-        if set(named) <= set(table.fieldnames or ()):
+        if all((table.fieldnames or []).count(name) == 1 for name in named):  # of two, whichever is last would be read
             return _records(table, named)
     if first.lstrip().startswith(("[", "{")):
         why, instead = "JSON has an object in each line", '{"at": "2026-01-01T00:05Z", "room": "hall"}'
     else:  # not what it has: without a header it is a reading
-        why, instead = f"its header lacks one of the columns {', '.join(named)}", ",".join(named)
+        why, instead = f"its header has not each of the columns {', '.join(named)} once", ",".join(named)
     raise InvalidParameter("The stream is invalid", why=why, instead=f"{instead} in its first line")
 
 

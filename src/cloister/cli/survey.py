@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,10 @@ def make(
     cloister survey make questions.toml --out exams.json
     cloister survey make questions.toml --out exams.json --tokens 200 --tokens-out tokens.txt --invited-out invited.txt
     """
+    for path in (out,) if example else (tokens_out, invited_out):  # what cannot be made again
+        if path is not None and path.exists():
+            why = "perhaps with questions of yours" if example else "and its tokens may have been sent"
+            raise InvalidParameter(f"{path.name} was left as it is", why=f"it is there already, {why}", instead="another name")
     if example:
         if out is None:
             click.echo(_EXAMPLE.strip())
@@ -300,10 +304,10 @@ def _answers(asked: Survey, given: tuple[str, ...], path: Path | None) -> dict[s
     if path is not None:
         try:
             said = json.loads(path.read_bytes())
-        except ValueError:
-            raise InvalidParameter(f"{path.name} is invalid", why="it is not JSON", instead='{"copied": "yes"}') from None
+        except (ValueError, RecursionError):
+            said = None  # type: ignore[assignment]
         if not isinstance(said, dict):
-            raise InvalidParameter(f"{path.name} is invalid", why="it is not an object", instead='{"copied": "yes"}')
+            raise InvalidParameter(f"{path.name} is invalid", why="it is not JSON, or no object", instead='{"copied": "yes"}')
     kinds = {question.name: question.kind for question in asked.questions}
     for each in given:
         name, equals, text = each.partition("=")
@@ -316,11 +320,8 @@ def _answers(asked: Survey, given: tuple[str, ...], path: Path | None) -> dict[s
 def _typed(kind: str, text: str) -> Any:
     if kind == "several":
         return [part for part in text.split("|") if part]
-    if kind == "number":
-        try:
-            return float(text)
-        except ValueError:
-            return text
+    with suppress(ValueError):
+        return float(text) if kind == "number" else text
     return text
 
 

@@ -201,6 +201,10 @@ def forget(data: Path, person: str, number: bool) -> None:
         raise InvalidParameter("The person is invalid", why="it is not a whole number", instead="a number, or no --number")
     with _opened(data) as here:
         gone = here.store.forget(int(person) if number else person)
+        if not gone:
+            raise InvalidParameter(
+                "Nobody was forgotten", why="no record is of this person", instead="--number for a whole number"
+            )
         here.log.add("forgot", {"records": str(gone)})
     click.echo(f"{gone} records are gone; so are their cells at a hub once the next batch is uploaded (cloister vault mask)")
 

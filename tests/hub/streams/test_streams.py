@@ -283,6 +283,8 @@ def test_devices_are_known_held_within_their_quota_and_speak_for_themselves(play
     forged = play.send(number, key, {"at": now, "room": "hall", "device": "badge 18"})
     assert (forged.status_code, "for itself" in forged.text) == (403, True)
     assert play.send(number, key, *[now] * 12).status_code == 202
+    never = play.send(number, key, *[now] * 13)  # to come again with it would be in vain
+    assert (never.status_code, "at most 12 in an hour" in never.text) == (422, True)
     flooded = play.send(number, key, now)
     assert (flooded.status_code, int(flooded.headers["Retry-After"]) > 0) == (429, True)
     play.house.clock.move(hours=1)

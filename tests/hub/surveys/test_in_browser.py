@@ -100,6 +100,7 @@ def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any,
     accessible(page)
     shot(page, f"survey-level-{width}")
     page.get_by_role("button", name="To the questions").click()
+    expect(page.locator("fieldset", has_text="What did you use?")).to_contain_text("at most 2 of them, or none")
     answer(page)
     page.locator("fieldset", has_text="Have you ever copied").get_by_role("button", name="Preview of sent data").click()
     expect(page.locator("fieldset", has_text="Have you ever copied").locator(".badges li")).to_have_count(12)

@@ -65,14 +65,15 @@ def test_from_a_draft_to_its_sums(served: tuple[Field, str], visit: Any, tmp_pat
     helper.close()
 
 
-def opened(served: tuple[Field, str], folder: Path) -> str:
+def opened(served: tuple[Field, str], folder: Path, invited: bool = False) -> str:
     """The id of an open survey of one question, whose helper has joined."""
     field, address = served
 
     def ask(path: str, body: Any = None) -> Any:
         return field.house.client().post(f"/api/v1/joint-surveys{path}", json=body, headers=field.ana.bearer).json()
 
-    number: str = ask("", {"title": "Ways", "questions": [{"text": "Do you smoke?", "kind": "yes-no", "epsilon": "300"}]})["id"]
+    asked = [{"text": "Do you smoke?", "kind": "yes-no", "epsilon": "300"}]
+    number: str = ask("", {"title": "Ways", "invited": invited, "questions": asked})["id"]
     link = f"{address}/joint-surveys/{number}#{ask(f'/{number}/link')['secret']}"
     with HelperCalls(link) as calls:
         helper = Helper.made(folder / "helper", calls.terms(), link=link, name="Registry")
@@ -110,6 +111,24 @@ def test_shares_are_made_once_however_often_a_page_is_loaded(served: tuple[Field
     told = field.house.client().get(f"/api/v1/joint-surveys/{number}", headers=field.ana.bearer).json()
     assert told["reports"] == {"new": 1, "counted": 0, "dropped": 0}
     assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
+
+
+def test_the_invitation_of_a_page_is_the_one_in_its_address(served: tuple[Field, str], visit: Any, tmp_path: Path) -> None:
+    """Also where the page stays, since only the end of the address is another; and after another language."""
+    field, address = served
+    number = opened(served, tmp_path, invited=True)
+    posted = field.house.client().post(f"/api/v1/joint-surveys/{number}/invitations", json={"count": 2}, headers=field.ana.bearer)
+    page: Page = visit(address).page(f"/j/{number}")
+    expect(page.get_by_text("This survey needs an invitation")).to_be_visible()
+    for token in posted.json()["tokens"]:
+        page.goto(f"{address}/j/{number}#{token}")
+        expect(page.locator("#questions input").first).to_be_visible()
+        page.locator("button[name=language]").first.click()
+        page.locator("#questions input").first.check()
+        page.locator("#send").click()
+        expect(page.locator("#step-thanks")).to_be_visible()
+        assert token in (page.locator("#leaving").text_content() or "")
+        assert not page.evaluate("Object.keys(sessionStorage).length")
 
 
 def test_a_browser_without_https_is_told_what_it_lacks(served: tuple[Field, str], visit: Any, tmp_path: Path) -> None:

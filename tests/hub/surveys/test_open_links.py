@@ -99,6 +99,30 @@ def test_answers_that_are_left_before_they_are_changed_are_gone_too(served: tupl
     expect(page.get_by_role("button", name="Send it")).to_be_visible()
 
 
+def test_an_invitation_stays_with_its_page_and_another_one_begins_anew(served: tuple[Field, str], visit: Any) -> None:
+    """A link whose end was lost, then the whole one in the same tab; a link within the page; another language; who comes next."""
+    field, address = served
+    number = field.opened(questions=EVERY_KIND[:1], invited=True)
+    tokens = field.ask("POST", f"/{number}/invitations", {"count": 2}).json()["tokens"]
+    page: Page = visit(address).page(f"/s/{number}")
+    expect(page.get_by_text("This survey needs an invitation")).to_be_visible()
+    for token in tokens:
+        page.goto(f"{address}/s/{number}#{token}")
+        expect(page.locator("#levels input").first).to_be_visible()
+        page.locator(".skip").focus()
+        page.locator(".skip").press("Enter")
+        page.reload()
+        page.locator("button[name=language]").first.click()
+        page.locator("#levels input").first.check()
+        page.locator("#begin").click()
+        page.locator("#questions input").first.check()
+        page.locator("#randomise").click()
+        page.locator("#send").click()
+        expect(page.locator("#step-thanks")).to_be_visible()
+        assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
+    assert field.results(number)["n"] == 2
+
+
 def test_a_refused_report_says_so(served: tuple[Field, str], visit: Any) -> None:
     field, address = served
     number = field.opened(questions=EVERY_KIND[:1], invited=True)

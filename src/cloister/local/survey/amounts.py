@@ -101,7 +101,8 @@ class AmountChannel(Channel):
         sketch = Sketch(key=self.mechanism.key, n=n, counts=counts.parts["sketch"])
         if not n:
             nothing = np.zeros(len(labels := self._labels()))
-            empty = Estimate(counts=nothing, n=0, variances=nothing, values=labels)
+            part = max(given.part, self.mechanism._part) if self.answered is not None or self.want == "spread" else 0.0
+            empty = Estimate(counts=nothing, n=0, variances=nothing, values=labels, part=part)
             return Finding(estimate=empty, total=Number(value=0.0, variance=0.0, n=0), ends=self._ends)
         mean = self.mechanism.mean(sketch)
         drawn = self._drawn(given) * self.mechanism.interval.span**2 * (1 + 2 / _STEPS) / 12  # uniform points of a grid

@@ -98,7 +98,8 @@ class OneOf(Question):
                 raise self.unanswered()
             return len(self.answers)
         if not isinstance(answer, str) or answer not in self.answers:
-            raise self.no_such("one of the survey's options, or None")
+            listed = ", ".join((*self.answers[:20], "…")[: len(self.answers)])
+            raise self.no_such(f"one of {listed}, or None")
         return self.answers.index(answer)
 
 

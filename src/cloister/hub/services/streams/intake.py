@@ -93,6 +93,8 @@ def _check(batch: Sent, device: StreamDevice | None) -> None:
 
 def _count(hub: Hub, device: StreamDevice, readings: int, hourly: int) -> None:
     """Hold a device within its quota: late and repeated readings count, since they are work too."""
+    if readings > hourly:  # to wait would be in vain
+        raise InvalidParameter("The batch is invalid", why=f"this device sends at most {hourly:,} in an hour", instead="fewer")
     seconds = int(hub.now().timestamp())
     if device.hour != seconds // 3600:
         device.hour, device.used = seconds // 3600, 0

@@ -3,7 +3,7 @@
 // That report stays in the tab until it has arrived: a page that is loaded again sends it, and no second one that would count, too.
 
 import { digestOf, fingerprintOf, reportOf, unhex } from "./cloister-prio3.js";
-import { at, deliver, fill, forget, keep, kept, make, show, shown, words } from "./respond-parts.js";
+import { at, checks, deliver, fill, forget, invitation, keep, kept, make, show, shown, tell, words } from "./respond-parts.js";
 
 const root = at("joint-survey");
 
@@ -13,13 +13,13 @@ async function start() {
   const stop = (textContent) => root.replaceChildren(make("p", { className: "error", role: "alert", textContent }));
   root.hidden = false;
   if (!crypto.subtle) return stop(words.insecure); // browsers have it over https, and on this machine
-  const ticket = root.dataset.invited === undefined ? "" : location.hash.slice(1);
-  if (root.dataset.invited !== undefined && !/^[0-9a-f]{32}$/.test(ticket)) return stop(words.uninvited);
+  const ticket = root.dataset.invited === undefined ? null : invitation();
+  if (ticket === "") return stop(words.uninvited);
   try {
     const { survey, digest, helper } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
     if ((await digestOf(survey)) !== digest) throw new Error("another survey");
     const page = { survey, key: unhex(helper), ticket, inputs: [] };
-    page.place = `cloister joint ${digest} ${ticket} report`; // whoever comes next with an invitation answers anew
+    page.place = `cloister joint ${digest} ${ticket ?? ""} report`; // whoever comes next with an invitation answers anew
     const waiting = kept(page.place); // made in this tab, and not known to have arrived
     page.report = /^[0-9a-f]{32}$/.test(waiting?.nonce) ? waiting : null;
     at("fingerprint").textContent = await fingerprintOf(page.key);
@@ -32,8 +32,8 @@ async function start() {
   }
 }
 
-function asked(question, place) {
-  const parts = question.kind === "number" ? numbered(question) : chosen(question, place);
+function asked(question) {
+  const parts = question.kind === "number" ? numbered(question) : chosen(question);
   const box = make("fieldset", { className: "field card" }, make("legend", { textContent: question.text }));
   if (parts.help) box.append(make("span", { className: "help", textContent: parts.help }));
   box.append(parts.element);
@@ -52,38 +52,28 @@ function numbered(question) {
   };
 }
 
-function chosen(question, place) {
+function chosen(question) {
   const labels = question.kind === "yes-no" ? [words.no, words.yes] : question.options;
-  const inputs = labels.map((_, value) => make("input", { type: "radio", autocomplete: "off", name: `question-${place}`, value }));
-  const items = inputs.map((input, index) => make("li", {}, make("label", { className: "check" }, input, make("span", { textContent: labels[index] }))));
-  return {
-    element: make("ul", { className: "checks" }, ...items),
-    read: () => { const found = inputs.findIndex((input) => input.checked); return found < 0 ? undefined : found; },
-    clear: () => inputs.forEach((input) => { input.checked = false; }),
-  };
+  const { element, inputs, clear } = checks("radio", labels);
+  return { element, clear, read: () => [...labels.keys()].find((index) => inputs[index].checked) };
 }
-
-const told = (name, text) => {
-  at(name).textContent = text;
-  at(name).hidden = !text;
-};
 
 async function send(page) {
   const values = page.inputs.map((each) => each.read());
   const missing = page.inputs.find((_, index) => values[index] === undefined);
-  told("failed", "");
-  told("missing", missing && !page.report ? fill(words.missing, { question: missing.question.text }) : "");
+  tell("failed", "");
+  tell("missing", missing && !page.report ? fill(words.missing, { question: missing.question.text }) : "");
   if (missing && !page.report) return;
   at("send").disabled = true;
   // made once: sent again, the same report counts once
   page.report ??= await reportOf(page.survey, values, page.key).catch(() => null);
-  if (!page.report) return told("failed", words.unsound);
+  if (!page.report) return tell("failed", words.unsound);
   if (page.ticket) page.report.ticket = page.ticket;
   keep(page.place, page.report);
   at("questions").querySelectorAll("input").forEach((input) => { input.disabled = true; });
   const why = await deliver(root.dataset.send, page.report);
   if (!why) return thanked(page);
-  told("failed", why);
+  tell("failed", why);
   at("send").disabled = false;
 }
 

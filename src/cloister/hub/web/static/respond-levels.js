@@ -6,7 +6,7 @@
 
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, fraction, promises, spent } from "./cloister-survey.js";
-import { at, fill, forget, keep, kept, make, short, words } from "./respond-parts.js";
+import { at, fill, forget, keep, kept, make, short, tell, words } from "./respond-parts.js";
 
 /** Offer the levels; `then` is called when they are chosen. `page.levels` has the name of one for each question. */
 export function chooseLevels(page, then) {
@@ -36,8 +36,8 @@ export function chooseLevels(page, then) {
     keep(place(page), page.levels);
     go();
   });
-  const levels = levelsKept(page);
-  if (levels === null) return;
+  const levels = kept(place(page));
+  if (!allowed(page, levels)) return;
   choose(levels);
   at("each").open = new Set(Object.values(levels)).size > 1;
   go();
@@ -74,8 +74,7 @@ function summed(page) {
   page.sum = fill(words.sum, { epsilon: short(told), cap: String(Number(most.toPrecision(6))) });
   at("sum-text").textContent = page.sum;
   Object.assign(at("sum-meter"), { max: most, value: told });
-  at("over").textContent = allowed ? "" : words.over;
-  at("over").hidden = allowed;
+  tell("over", allowed ? "" : words.over);
   at("begin").disabled = !allowed;
   at("sum").hidden = at("demo").hidden = false;
   demonstrate(page);
@@ -98,12 +97,7 @@ const surer = (page, name) => epsilon(page.demonstration[name]);
 /** Of one survey, as it stands; and of one invitation, so that whoever comes next on this machine chooses anew. */
 const place = ({ survey, ticket, invited }) => `cloister ${survey.survey} ${survey.version} ${invited ? ticket : ""}`;
 
-/** The levels that were chosen in this tab before; null where there are none, or none that this survey takes. */
-function levelsKept(page) {
-  const levels = kept(place(page));
-  return allowed(page, levels) ? levels : null;
-}
-
+/** Whether what was kept in this tab are levels that this survey takes. */
 function allowed(page, levels) {
   try {
     return Boolean(levels) && typeof levels === "object" && spent(page.survey, levels).allowed;

@@ -27,6 +27,21 @@ export const short = (number) => {
   return String(Number((Math.ceil((number / unit) * (1 - 1e-9)) * unit).toPrecision(3)));
 };
 
+let groups = 0;
+
+/** A list of answers to tick: one of them (radio), or any (checkbox). */
+export function checks(type, labels) {
+  groups += 1;
+  const inputs = labels.map((_, value) => make("input", { type, autocomplete: "off", name: `group-${groups}`, value }));
+  const items = inputs.map((input, index) =>
+    make("li", {}, make("label", { className: "check" }, input, make("span", { textContent: labels[index] }))));
+  const clear = () => inputs.forEach((input) => { input.checked = false; });
+  return { element: make("ul", { className: "checks" }, ...items), inputs, clear };
+}
+
+/** Say something at its place; with no text, nothing stands there. */
+export const tell = (name, text) => Object.assign(at(name), { textContent: text, hidden: !text });
+
 export const show = (section, heading) => {
   section.hidden = false;
   section.scrollIntoView({ block: "start" });
@@ -49,10 +64,27 @@ export function kept(place) {
   }
 }
 
+/** A report has arrived: nothing stays. */
 export function forget(...places) {
   try {
-    places.forEach((place) => sessionStorage.removeItem(place));
+    [INVITATION, ...places].forEach((place) => sessionStorage.removeItem(place));
   } catch { /* nothing was kept */ }
+}
+
+const INVITATION = `cloister ${location.pathname}`;
+
+/** The invitation behind the # of the page's link; "" where there is none. It stays in this tab: another language, or a link to a part
+ * of the page, takes it from the address. Another one that is put there is another person's, and begins anew. */
+export function invitation() {
+  const said = () => location.hash.match(/^#([0-9a-f]{32})$/)?.[1];
+  const found = said() ?? kept(INVITATION) ?? "";
+  if (found) keep(INVITATION, found);
+  addEventListener("hashchange", () => {
+    if ((said() ?? found) === found) return;
+    keep(INVITATION, said());
+    location.reload();
+  });
+  return found;
 }
 
 /** Send a report. What there is to say where it did not arrive, in the words of this page: what a hub says of an error is English,

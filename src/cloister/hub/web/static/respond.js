@@ -5,7 +5,7 @@
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, fraction, labels, newToken, placeOf, respond, wordOf } from "./cloister-survey.js";
 import { chooseLevels, forgetAll, keepReport, keptReport } from "./respond-levels.js";
-import { at, deliver, fill, make, short, show, shown, words } from "./respond-parts.js";
+import { at, checks, deliver, fill, invitation, make, short, show, shown, tell, words } from "./respond-parts.js";
 
 const root = at("survey");
 
@@ -15,8 +15,8 @@ async function start() {
   const stop = (textContent) => root.replaceChildren(make("p", { className: "error", role: "alert", textContent }));
   root.hidden = false;
   const invited = root.dataset.invited !== undefined;
-  const ticket = invited ? location.hash.slice(1) : newToken(); // an open survey takes none from its link: others may have it too
-  if (!/^[0-9a-f]{32}$/.test(ticket)) return stop(words.uninvited);
+  const ticket = invited ? invitation() : newToken(); // an open survey takes none from its link: others may have it too
+  if (!ticket) return stop(words.uninvited);
   try {
     const { survey, demonstration } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
     const page = { survey, demonstration, ticket, invited, levels: null, report: null };
@@ -51,8 +51,7 @@ function ask(page) {
 }
 
 function asked(page, question) {
-  const kind = KINDS[question.kind];
-  const parts = kind(question);
+  const parts = KINDS[question.kind](question);
   const box = make("fieldset", { className: "field card" }, make("legend", { textContent: question.text }));
   if (parts.help) box.append(make("span", { className: "help", textContent: parts.help }));
   box.append(...parts.elements);
@@ -109,36 +108,17 @@ function labelled(question, place) {
   return fill(words.cell, { row: Math.floor(place / question.columns) + 1, column: (place % question.columns) + 1 });
 }
 
-const list = (items) => make("ul", { className: "checks" }, ...items.map((item) => make("li", {}, item)));
-let groups = 0;
-
-function radios(labels) {
-  groups += 1;
-  const inputs = labels.map((_, index) => make("input", { type: "radio", autocomplete: "off", name: `group-${groups}`, value: String(index) }));
-  const items = inputs.map((input, index) => make("label", { className: "check" }, input, make("span", { textContent: labels[index] })));
-  return {
-    elements: [list(items)],
-    chosen: () => inputs.findIndex((input) => input.checked),
-    clear: () => inputs.forEach((input) => { input.checked = false; }),
-  };
-}
-
 /** For each kind: what stands on the page, what is read of it (undefined: nothing yet, or nothing that is allowed), and how to clear it. */
 const KINDS = {
-  "yes-no"() {
-    const made = radios([words.no, words.yes]);
-    return { ...made, read: () => [undefined, "no", "yes"][made.chosen() + 1] };
-  },
+  "yes-no": () => oneOf(["no", "yes"], [words.no, words.yes]),
   choice: (question) => oneOf(question.options),
   scale: (question) => oneOf(question.steps),
   several(question) {
-    const inputs = question.options.map(() => make("input", { type: "checkbox", autocomplete: "off" }));
-    const items = inputs.map((input, index) =>
-      make("label", { className: "check" }, input, make("span", { textContent: question.options[index] })));
+    const { element, inputs, clear } = checks("checkbox", question.options);
     return {
-      help: question.most < question.options.length ? fill(words.several, question) : "",
-      elements: [list(items)],
-      clear: () => inputs.forEach((input) => { input.checked = false; }),
+      help: fill(words.several, question), // nothing ticked is an answer
+      elements: [element],
+      clear,
       read: () => {
         const ticked = question.options.filter((_, index) => inputs[index].checked);
         return ticked.length <= question.most ? ticked : undefined;
@@ -158,7 +138,6 @@ const KINDS = {
     };
   },
   place(question) {
-    groups += 1;
     const { south, north, west, east, rows, columns } = question;
     const latitudes = edges(south, north, rows);
     const longitudes = edges(west, east, columns);
@@ -167,7 +146,7 @@ const KINDS = {
     for (let row = rows - 1; row >= 0; row -= 1) {
       const line = make("tr", {}, make("th", { scope: "row", textContent: latitudes[row] }));
       for (let column = 0; column < columns; column += 1) {
-        const input = make("input", { type: "radio", autocomplete: "off", name: `group-${groups}`, value: `${row},${column}` });
+        const input = make("input", { type: "radio", autocomplete: "off", name: `place-${question.name}`, value: `${row},${column}` });
         const square = { cell: fill(words.cell, { row: row + 1, column: column + 1 }), latitude: latitudes[row], longitude: longitudes[column] };
         input.ariaLabel = fill(words.square, square);
         cells.push(input);
@@ -200,9 +179,9 @@ function edges(low, high, parts) {
   return Array.from({ length: parts }, (_, place) => `${edge(place)} – ${edge(place + 1)}`);
 }
 
-function oneOf(labels) {
-  const made = radios(labels);
-  return { ...made, read: () => labels[made.chosen()] };
+function oneOf(answers, labels = answers) {
+  const { element, inputs, clear } = checks("radio", labels);
+  return { elements: [element], clear, read: () => answers[inputs.findIndex((input) => input.checked)] };
 }
 
 // 3. what leaves
@@ -211,14 +190,10 @@ function randomise(page) {
   const answers = {};
   for (const each of page.inputs) {
     const answer = each.read();
-    if (answer === undefined) {
-      at("missing").textContent = fill(words.missing, { question: each.question.text });
-      at("missing").hidden = false;
-      return;
-    }
+    if (answer === undefined) return tell("missing", fill(words.missing, { question: each.question.text }));
     answers[each.question.name] = answer;
   }
-  at("missing").hidden = true;
+  tell("missing", "");
   page.report = respond(page.survey, answers, page.levels, { token: page.ticket });
   at("randomise").disabled = true;
   at("questions").querySelectorAll("input, button").forEach((input) => { input.disabled = true; });
@@ -244,7 +219,11 @@ function told(page, question) {
 async function send(page) {
   at("send").disabled = true;
   const why = await deliver(root.dataset.send, page.report);
-  if (why) return failed(why);
+  if (why) {
+    tell("failed", why);
+    at("send").disabled = false;
+    return;
+  }
   at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
   forgetAll(page);
   wipe(page);
@@ -252,10 +231,4 @@ async function send(page) {
   at("readable").replaceChildren();
   history.replaceState(null, "", location.pathname);
   show(at("step-thanks"), at("thanks"));
-}
-
-function failed(text) {
-  at("failed").textContent = text;
-  at("failed").hidden = false;
-  at("send").disabled = false;
 }
