@@ -127,8 +127,9 @@ def audit(
     del learn, choose
 
     measured = runs - 2 * quarter
+    batches = [min(_BATCH, measured - start) for start in range(0, measured, _BATCH)]
     worlds = (left, right) if event.likelier == "left" else (right, left)
-    hits = [sum(event.count(outputs(world, n)) for n in _batches(measured)) for world in worlds]
+    hits = [sum(event.count(outputs(world, n)) for n in batches) for world in worlds]
     return AuditResult(
         event=event.text,
         likelier=event.likelier,
@@ -139,10 +140,6 @@ def audit(
         target_delta=target_delta if against is None or target_delta is not None else Fraction(0),
         target_epsilon=target_epsilon,
     )
-
-
-def _batches(n: int) -> list[int]:
-    return [min(_BATCH, n - start) for start in range(0, n, _BATCH)]
 
 
 def _same_shape(left: Array, right: Array) -> None:

@@ -95,7 +95,9 @@ class Answers:
                 why = f"the questions of a guest have at most {_MOST_TEXT:,} characters together"
                 raise InvalidParameter("The question is invalid", why=why, instead="shorter questions")
             self.asked.append(sql)
-            return json.dumps(_told(self._answer(sql, spend)), default=str)
+            found = self._answer(sql, spend)
+            told = {"columns": found.to_pydict(), "margins": found.margin().to_pydict(), "cost": str(found.cost)}
+            return json.dumps(told, default=str)
         except CloisterError as refused:
             self.beyond = self.beyond or isinstance(refused, UnknownColumn | UnknownTable)
             if not isinstance(refused, _GUESTS_OWN):
@@ -135,7 +137,3 @@ def asking(
         if answers.broken is not None:
             raise answers.broken
         return found, less(before, share.remaining_by[population]) or zero_of(before)
-
-
-def _told(release: Release) -> dict[str, Any]:
-    return {"columns": release.to_pydict(), "margins": release.margin().to_pydict(), "cost": str(release.cost)}

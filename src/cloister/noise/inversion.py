@@ -196,7 +196,7 @@ class Inversion:
         while True:
             value, bits = value << 64 | random.word(), bits + 64
             floors = self.tails.floors(bits)
-            index = _count_above(floors, value)
+            index = bisect_left(floors, -value, key=neg)  # they fall: how many are above it
             if value > 0 and (index == len(floors) or floors[index] != value):
                 return index
 
@@ -260,7 +260,3 @@ def _guide_of(rising: list[int]) -> NDArray[np.int16]:
     guide[inside > 0] = -1
     guide[0] = -1  # tail probabilities too small for 63 bits lie here
     return guide
-
-
-def _count_above(falling: tuple[int, ...], value: int) -> int:
-    return bisect_left(falling, -value, key=neg)

@@ -215,14 +215,10 @@ def _best_of_axis(factors: Sequence[Factor], shares: Sequence[float], *, pure: b
         candidates.append((search_pure if pure else search_concentrated)(np.asarray(gram)))
     errors = [
         sum(share * candidate.energy(factor) for share, factor in zip(shares, factors, strict=True))
-        * _reach(candidate, pure=pure)
+        * float(candidate.l1**2 if pure else candidate.l2_squared)
         for candidate in candidates
     ]
     return candidates[int(np.argmin(np.round(np.array(errors) / min(errors), 9)))]
-
-
-def _reach(strategy: Strategy, *, pure: bool) -> float:
-    return float(strategy.l1**2 if pure else strategy.l2_squared)
 
 
 def check_guarantee(guarantee: object) -> None:

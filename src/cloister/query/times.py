@@ -76,7 +76,7 @@ def timed(node: exp.Expression) -> exp.Expression | None:
     """
     known = constant_time(node)
     if known is not None and not isinstance(node, exp.Paren):
-        return exp.Literal.string(_written(known))
+        return exp.Literal.string(f"{known // 3600:02}:{known // 60 % 60:02}:{known % 60:02}")
     if isinstance(node, exp.TimeDiff):
         return _difference(node)
     if isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE):
@@ -112,10 +112,6 @@ def _seconds(hour: int, minute: int, second: int) -> int:
     if hour > 23 or minute > 59 or second > 59:
         raise refused("A time is invalid", "it is not one of a day", "TIME '10:30:00'")
     return hour * 3600 + minute * 60 + second
-
-
-def _written(seconds: int) -> str:
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _moment(tree: exp.Expression) -> exp.Expression | None:

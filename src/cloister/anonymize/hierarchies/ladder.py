@@ -55,7 +55,7 @@ class Ladder:
         all_codes: list[npt.NDArray[np.int32]] = [np.arange(len(values), dtype=np.int32)]
         all_labels: list[list[Any]] = [list(values)]
         for number, level in enumerate(levels, 1):
-            names = sorted(dict.fromkeys(level), key=_order)
+            names = sorted(dict.fromkeys(level), key=lambda label: (label is None, str(label)))
             place = {name: code for code, name in enumerate(names)}
             all_codes.append(np.array([place[name] for name in level], dtype=np.int32))
             all_labels.append(names)
@@ -88,10 +88,6 @@ class Ladder:
             parent[lower] = upper
             found.append(parent)
         return tuple(found)
-
-
-def _order(label: Any) -> tuple[bool, str]:
-    return (label is None, str(label))
 
 
 def _check_coarser(

@@ -187,14 +187,6 @@ def _columns(facts: Facts) -> Iterator[Row]:
             }
 
 
-def _cursors(facts: Facts) -> Iterator[Row]:
-    return (dict(zip(PG["pg_cursors"], row, strict=True)) for row in facts.cursors)
-
-
-def _prepared(facts: Facts) -> Iterator[Row]:
-    return (dict(zip(PG["pg_prepared_statements"], row, strict=True)) for row in facts.prepared)
-
-
 def _one(**values: Any) -> Callable[[Facts], Iterator[Row]]:
     return lambda _: iter([values])
 
@@ -203,11 +195,11 @@ _ROWS: dict[str, Callable[[Facts], Iterator[Row]]] = {
     "pg_am": _one(oid=2, amname="heap", amhandler=3, amtype="t"),
     "pg_attribute": _attributes,
     "pg_class": _classes,
-    "pg_cursors": _cursors,
+    "pg_cursors": lambda facts: (dict(zip(PG["pg_cursors"], row, strict=True)) for row in facts.cursors),
     "pg_database": _databases,
     "pg_description": _descriptions,
     "pg_namespace": _namespaces,
-    "pg_prepared_statements": _prepared,
+    "pg_prepared_statements": lambda facts: (dict(zip(PG["pg_prepared_statements"], row, strict=True)) for row in facts.prepared),
     "pg_proc": _procedures,
     "pg_roles": _roles,
     "pg_settings": _settings,

@@ -223,11 +223,6 @@ def _shown(shape: Shape, labels: Mapping[str, Any]) -> dict[str, str]:
     return {name: name for name in [*labels, *(formula.name for formula in shape.formulas)] if name not in hidden}
 
 
-def _rounded_down(share: float) -> int:
-    """Whole per cent, and never all of them: a noisy answer is not certain."""
-    return min(int(100 * share), 99)
-
-
 def _about_chosen(shape: Shape, formulas: Sequence[Formula], readings: Mapping[str, Reading]) -> list[str]:
     """How sure the most frequent values are; and what MIN and MAX are: no answer can tell whether one person lies beyond one."""
     where = " in every group" if shape.grid.axes else ""
@@ -236,7 +231,7 @@ def _about_chosen(shape: Shape, formulas: Sequence[Formula], readings: Mapping[s
         if each.name in shape.question.hidden:
             continue
         if isinstance(each, Frequent):
-            chance = _rounded_down(float(each.chances(readings).min(initial=1.0)))
+            chance = min(int(100 * float(each.chances(readings).min(initial=1.0))), 99)  # a noisy answer is not certain
             modes.append(f"{each.name} has no margin; it is right with at least {chance} % confidence{where}")
         elif isinstance(each, Ordered) and each.share is None:
             extremes.append(

@@ -56,7 +56,7 @@ class Bias:
 
 def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spending, purpose: str, *, whole: bool = True) -> Bias:
     """The counts for one question, under one charge; `whole` says that all rows of its table may be seen."""
-    capped = whole and _capped(question, declaration)
+    capped = whole and declaration.unit is not None and isinstance(question.table, str)  # not a derived table, which has its own
     columns = list(dict.fromkeys(each.column for each in question.statistics if isinstance(each, Sum | Mean)))
     questions = [Question(table=question.table, statistics=(OverCap(),))] if capped else []
     for column in columns:
@@ -82,11 +82,6 @@ def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spend
         at_high=dict(zip(columns, found[1::2], strict=False)),
         cost=releases[0].cost,
     )
-
-
-def _capped(question: Question, declaration: Declared) -> bool:
-    """Whether a cap of this very table may have dropped rows; that of a derived table is asked of the tables it is made from."""
-    return declaration.unit is not None and isinstance(question.table, str)
 
 
 def _bound(domain: Domain, code: int) -> bool | Fraction:

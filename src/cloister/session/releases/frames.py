@@ -161,7 +161,9 @@ def text_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
     table = [list(names), *rows]
     widths = [max((len(row[place]) for row in table), default=0) for place in range(len(names))]
-    right = [all(_numeric(row[place]) for row in rows) and bool(rows) for place in range(len(names))]
+    right = [
+        all(row[place][:1].isdigit() or row[place][:1] in "-−±" for row in rows) and bool(rows) for place in range(len(names))
+    ]
     lines = [
         "  ".join(
             cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(row, widths, right, strict=True)
@@ -170,10 +172,6 @@ def text_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     ]
     lines.insert(1, "  ".join("─" * width for width in widths))
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _numeric(cell: str) -> bool:
-    return cell[:1].isdigit() or cell[:1] in "-−±"
 
 
 def null_word(values: Iterable[Any]) -> str:

@@ -242,16 +242,12 @@ class Frequent(OfLeaves):
         by 1 at least, which pays for the steps of the discrete noises."""
         counts = np.sort(self.counts(readings)[:, : self.domain.high_code - self.domain.low_code + 1], axis=1)
         gaps = counts[:, -1:] - counts[:, :-1]
-        one = math.fsum(term.square for term in readings[self.leaves.levels_name].terms) * _leaf_variance(self.leaves)
+        squares = math.fsum(term.square for term in readings[self.leaves.levels_name].terms)
+        one = squares * float(self.leaves.variances(1.0, 0.0)[0])  # of one leaf, after least squares
         scale = max(math.sqrt(one / 2), 1e-300)
         tails = (1 + gaps / (2 * scale)) * np.exp(-gaps / scale) / 2
         found: Floats = np.clip(1 - tails.sum(axis=1), 0.0, 1.0)
         return found
-
-
-def _leaf_variance(leaves: Leaves) -> float:
-    """The variance of one leaf after least squares, in units of one raw's."""
-    return float(leaves.variances(1.0, 0.0)[0])
 
 
 def _days(domain: Domain, code: float, low: float, high: float) -> float:

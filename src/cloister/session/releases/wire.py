@@ -191,10 +191,6 @@ def _texts(values: Iterable[Any]) -> list[str]:
     return texts
 
 
-def _listed(values: tuple[Any, ...]) -> str:
-    return f"[{','.join(_texts(values))}]"
-
-
 def _provenance(value: Provenance) -> str:
     parts = _texts([getattr(value, field) for _, field in _OF_PROVENANCE])
     told = [f',"{name}":{part}' for (name, _), part in zip(_OF_PROVENANCE, parts, strict=True)]
@@ -206,7 +202,7 @@ _QUICK: dict[type, Callable[[Any], str]] = {
     bool: {True: "true", False: "false"}.__getitem__,
     int: str,
     str: quoted,
-    tuple: _listed,
+    tuple: lambda values: f"[{','.join(_texts(values))}]",
     Provenance: _provenance,
 }
 

@@ -143,7 +143,7 @@ def claim(hub: Hub, worker: str, lost: timedelta) -> Claim | None:
             row = _next(hub, db, _silent(hub, lost)) or _next(hub, db, _WAITING)
             if row is None:
                 return None
-            if row.state == "waiting" or _again(hub, row):
+            if row.state == "waiting" or (hub.jobs[row.kind].again and row.attempts < MOST_ATTEMPTS and not row.stopping):
                 break
             _end_lost(hub, db, row)
         row.state, row.attempts = "running", row.attempts + 1
@@ -233,10 +233,6 @@ def _silent(hub: Hub, lost: timedelta) -> ColumnElement[bool]:
 
 def _mine(claimed: Claim) -> ColumnElement[bool]:
     return and_(Job.id == claimed.job, Job.state == "running", Job.worker == claimed.name)
-
-
-def _again(hub: Hub, row: Job) -> bool:
-    return hub.jobs[row.kind].again and row.attempts < MOST_ATTEMPTS and not row.stopping
 
 
 def _end_lost(hub: Hub, db: Session, row: Job) -> None:
