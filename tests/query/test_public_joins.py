@@ -76,3 +76,13 @@ def test_a_join_that_grows_too_large_ends() -> None:
 def test_a_table_is_neither_left_out_nor_called_by_a_name_that_an_alias_took(asked: str, why: str) -> None:
     with pytest.raises(cl.CloisterError, match=why):
         parse(f"SELECT COUNT(*) FROM {asked}", TABLES)
+
+
+def test_whole_numbers_of_a_public_table_fit_texts_that_are_written_so() -> None:
+    """A table's file may have read a column of codes as numbers; a category that is declared of texts is the same one."""
+    people = cl.PrivateTable({"code": ["1", "2", "2"]}, columns={"code": cl.Category(["1", "2", "3"])})
+    codes = cl.PublicTable({"code": [1, 2, 3, 4], "name": ["a", "b", "c", "d"]})
+    with cl.Session({"people": people, "codes": codes}, budget=cl.PureDP(10**6)) as session:
+        found = session.sql("SELECT name, COUNT(*) AS n FROM people JOIN codes USING (code) GROUP BY name", spend=10**6)
+    counts = dict(zip(*(found.to_pydict()[each] for each in ("name", "n")), strict=True))
+    assert {name: n for name, n in counts.items() if n} == {"a": 1, "b": 2}

@@ -75,7 +75,7 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
             else:
                 db.add(SurveyTicket(digest=ticket, survey=number, used=True))
                 db.flush()
-            if db.scalar(select(HeldSurvey.state).where(HeldSurvey.id == number)) != "open":
+            if not _open(db, number):
                 raise closed()
             db.add(SurveyReport(id=new_id(), survey=number, body=_apart(report)))
     except IntegrityError:
@@ -148,6 +148,10 @@ _WHY = {
 def _apart(report: Report) -> str:
     """The report under a token of its own."""
     return replace(report, token=new_token()).to_json()
+
+
+def _open(db: Db, number: str) -> bool:
+    return db.scalar(select(HeldSurvey.state).where(HeldSurvey.id == number)) == "open"
 
 
 def use_ticket(db: Db, kind: type[SurveyTicket | JointTicket], number: str, ticket: str) -> None:
