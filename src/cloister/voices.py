@@ -29,7 +29,7 @@ _PIECE = re.compile(
 )
 _ATOM = re.compile(r"[A-Za-z0-9_…+*-]+(?:[.@:/][A-Za-z0-9_…+*-]+)*")
 _PYTHONIC = re.compile(
-    r"(?=\w*[a-z])[A-Z]\w*[A-Z]\w*|ZCDP|[A-Z][A-Za-z]+\.[a-z_]+|(?:cl|cloister|session|ledger|datetime|numpy)\..+"
+    r"(?=\w*[a-z])[A-Z]\w*[A-Z]\w*|ZCDP|[A-Z][A-Za-z]+\.[a-z_]+|(?:cl|cloister|session|ledger|datetime|numpy|survey|tally)\..+"
 )
 _FUNCTION = re.compile(r"[a-z]+(?:_[a-z]+)+")
 _STATISTICS = {"Count": "COUNT", "Sum": "SUM", "Mean": "AVG", "Variance": "VARIANCE", "Mode": "MODE"}

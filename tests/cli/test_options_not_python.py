@@ -112,6 +112,24 @@ def test_wrong_options_are_answered_with_options(folder: Path) -> None:
     assert len(heard) > 0.8 * len(WRONG), [words for words in WRONG if words not in heard]
 
 
+def test_the_line_to_write_is_a_command_or_another_option(folder: Path) -> None:
+    said(folder, "survey", "make", "--example", "--out", "questions.toml")
+    said(folder, "survey", "make", "questions.toml", "--out", "exams.json")
+    model = ("anonymize", "staff.csv", "--quasi", "age", "--sensitive", "rank", "--model")
+    for words, line in (
+        (("survey", "respond", "questions.toml", "--level", "open"), "cloister survey make questions.toml --out exams.json"),
+        (("survey", "collect", "exams.json", "--tally", "tables.toml"), "--tally with the name of a file that is not there"),
+        ((*model, "t=0,3"), "--model t=0.3"),
+        ((*model, "k=2,l=3"), "--model k=5"),
+        ((*model, "beta=x"), "--model k=5"),
+    ):
+        ended, text = said(folder, *words)
+        assert ended == 1
+        assert f"Instead: {line}" in text, text
+    (folder / "staff.csv").unlink()
+    assert 'Instead: source = "…", a path' in said(folder, "rows", "tables.toml")[1]
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

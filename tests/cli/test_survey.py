@@ -172,6 +172,20 @@ def test_the_file_of_a_hub_holds_survey_and_reports(folder: Path) -> None:
     assert "changed" in cloister("collect", "hub.json", at=folder, refused=True)
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_file_is_one_report_or_a_list_of_them_however_it_is_laid_out(folder: Path, indent: int | None, encoding: str) -> None:
+    """A respondent's page shows the report on several lines, to be copied."""
+    reports = [json.loads(cloister("respond", "exams.json", "--level", "open", at=folder)) for _ in range(3)]
+    (folder / "one.json").write_text("\n" + json.dumps(reports[0], indent=indent), encoding="utf-8")
+    (folder / "list.json").write_text(json.dumps([*reports[1:], "garbage"], indent=indent), encoding=encoding)
+    (folder / "garbage.jsonl").write_text("garbage\n\n" + json.dumps(reports[0]) + "\r\n[]\n{\n")
+    (folder / "empty.jsonl").write_text("")
+    files = ("one.json", "list.json", "garbage.jsonl", "empty.jsonl")
+    told = json.loads(cloister("collect", "exams.json", *files, "--json", at=folder))
+    assert (told["n"], sum(told["refused"].values())) == (3, 5)
+
+
 def test_expected(folder: Path) -> None:
     text = cloister("expected", "exams.json", "1000", at=folder)
     assert "careful" in text
@@ -192,9 +206,11 @@ def test_expected(folder: Path) -> None:
         (["make", "less.toml"], "levels is missing"),
         (["make", "more.toml"], "colour is unknown"),
         (["respond", "exams.json", "--level", "reckless"], "does not offer"),
-        (["respond", "exams.json", "--level", "where=open"], "does not offer"),
+        (["respond", "exams.json", "--level", "whi=open"], "not ask 'whi'.\n  Instead: --level why=open"),
+        (["respond", "exams.json", "--level", "open", "--level", "hors=careful"], "--level hours=careful"),
         (["respond", "exams.json", "--level", "open", "--level", "careful"], "two are for all"),
         (["respond", "exams.json", "--level", "copied=open"], '"why" has none'),
+        (["respond", "exams.json", "--level", "copied=open"], "Instead: --level careful --level copied=open"),
         (["respond", "exams.json", "--level", "open", "--answer", "copied"], "no ="),
         (["respond", "exams.json", "--level", "open", "--answer", "copied=perhaps"], "not among the answers"),
         (["respond", "exams.json", "--level", "open", "--answer", "hours=many"], "not among the answers"),

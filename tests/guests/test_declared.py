@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from fractions import Fraction
 def total(rows, spend):
     return [sum(rows["age"]) + noise("laplace", 100 / Fraction(spend["epsilon"]))]
 """
+SLOW = SUM.replace("    return", "    _ = [0 for a in rows['age'] for b in rows['age'] for c in rows['age']]\n    return")
 COLUMNS = {"age": cl.Integer(0, 100)}
 
 
@@ -163,6 +165,25 @@ def test_the_command_line_shows_a_review_and_takes_two_names(tmp_path: Path) -> 
     assert all(each in told.output for each in ("9 / Fraction", "at most 90", "BROKEN", "caught"))
     alone = CliRunner().invoke(cli, ["guest", "run", *about])
     assert isinstance(alone.exception, AccessDenied | SystemExit)
+
+
+def test_what_would_run_out_of_time_on_as_many_rows_is_refused_before_its_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The audit's crowd is small: it says nothing of how long many rows take."""
+    code, proof, book = tmp_path / "total.py", tmp_path / "proof.md", tmp_path / "budget.db"
+    code.write_text(SLOW)
+    proof.write_text("One person moves the sum by at most 100.")
+    about = [str(code), "census", "--way", "declared", "--inputs", "age", "--output=-10000:4000000", "--author", "Pia"]
+    about += ["--mechanism", "Laplace", "--proof", str(proof), "--seconds", "0.1", "--by", "Ana", "--by", "Ben"]
+    always = partial(audit_declared, runs=600, random=Random.deterministic(5))
+    monkeypatch.setattr("cloister.guests.audit_declared", always)
+    refused = CliRunner().invoke(cli, ["guest", "run", *about, "--ledger", str(book)]).exception
+    assert isinstance(refused, InvalidParameter), refused
+    assert "on made-up rows it ran out of time" in str(refused)
+    assert "--seconds 0.2" in str(refused)
+    with cl.Ledger(book) as ledger:
+        assert [str(ledger.spent(name)) for name in ledger.populations()] == ["ε = 0"]
 
 
 def test_a_mechanism_without_author_or_proof_or_with_packages_is_refused() -> None:

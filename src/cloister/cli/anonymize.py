@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -200,9 +201,11 @@ def model_of(text: str) -> PrivacyModel:
             case ["alpha", k]:
                 return AlphaKAnonymity(plain_number(value), int(k))
     except ValueError as error:
-        if isinstance(error, InvalidParameter):
+        if isinstance(error, InvalidParameter) and not error.what.startswith("value"):  # a model's own words
             raise
-        raise InvalidParameter(f"--model {text} is invalid", why=f"{rest!r} has no such number", instead="--model k=5") from error
+        told = text if name.strip().lower() in ("k", "l") else re.sub(r"(?<=\d)[,，](?=\d)", ".", text)
+        instead = f"--model {told if told != text else 'k=5'}"
+        raise InvalidParameter(f"--model {text} is invalid", why=f"{rest!r} has no such number", instead=instead) from error
     raise InvalidParameter(
         f"--model {text} is invalid",
         why="it is none of k=, l=, l=…:entropy, l=…:recursive:c, t=, t=…:distance, beta=, beta=…:enhanced, delta=, alpha=…:k",

@@ -49,7 +49,12 @@ _NUMBER = (str, int, float)
 
 def load(path: Path) -> tuple[dict[str, PrivateTable | PublicTable], dict[str, Guarantee]]:
     """The tables and budgets of a declarations file; paths in it are relative to it."""
-    document = _read(path)
+    try:
+        document = toml_in(path)
+    except OSError:
+        raise _unreadable(path, "no such file can be read") from None
+    except ValueError as error:  # no UTF-8, no TOML, a number of five thousand digits
+        raise _unreadable(path, str(error)) from None
     tables = document.get("tables")
     if not isinstance(tables, Mapping) or not tables:
         raise _unreadable(path, "it declares no table")
@@ -58,15 +63,6 @@ def load(path: Path) -> tuple[dict[str, PrivateTable | PublicTable], dict[str, G
         raise _unreadable(path, "its budgets are not a table", '[budgets]\npeople = { epsilon = "1" }')
     guarantees = {name: budget_of(name, budget) for name, budget in budgets.items()}
     return {name: _table(name, table, path.parent) for name, table in tables.items()}, guarantees
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return toml_in(path)
-    except OSError:
-        raise _unreadable(path, "no such file can be read") from None
-    except ValueError as error:  # no UTF-8, no TOML, a number of five thousand digits
-        raise _unreadable(path, str(error)) from None
 
 
 def _unreadable(path: Path, why: str, instead: str = '[tables.people]\nsource = "people.csv"') -> InvalidDeclaration:
@@ -88,6 +84,8 @@ def _table(name: str, declared: Any, folder: Path) -> PrivateTable | PublicTable
     source = declared["source"]
     if "://" not in source:
         source = str(folder / source)
+        if not Path(source).is_file():
+            raise _wrong(name, f"its source {source!r} is not there", 'source = "…", a path from the folder of this file')
     if declared.get("public"):
         return PublicTable(source)
     columns = {column: domain_of(column, kind, table=name, folder=folder) for column, kind in declared.get("columns", {}).items()}

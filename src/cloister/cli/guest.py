@@ -259,6 +259,9 @@ def run(
     with waiting("running"), open_ledger(ledger) as book:
         budget = None if (table.population or name) in book.populations() else PureDP(epsilon)
         with Session({name: table}, budget=budget, ledger=book, who="command line") as session:
+            if made.way == "declared" and not (ran := made.rehearse(session, name)[0]).done:
+                instead = f"cloister guest try; --seconds {min(2 * made.seconds, 60):g} gives it more time"
+                raise InvalidParameter(f"{made.name} was not run", why=f"on made-up rows {ran.why}", instead=instead)
             purpose = f"cloister guest run {click.get_current_context().params['code'].name}"
             found = made.run(session, name, PureDP(epsilon), purpose=purpose, admitted=admitted)
     if as_json:

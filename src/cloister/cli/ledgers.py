@@ -158,7 +158,7 @@ def _restore(book: Ledger, losses: tuple[str, ...], *, who: str, why: str) -> No
             raise InvalidParameter(
                 "The ledger stays frozen",
                 why=f"the loss of {population!r} is known to be at least {known} in all, and {entered} was entered",
-                instead=f"{loss_option(population, _amount(known))}, or more",
+                instead=f"{loss_option(population, text_of(known.rho if isinstance(known, ZCDP) else known.epsilon))}, or more",
             )
     missing = [population for population in least if population not in given]
     if missing:
@@ -178,11 +178,6 @@ def loss_option(population: str, amount: str) -> str:
     """
     plain = shlex.quote(population) == population
     return f"--loss {population}={amount}" if plain else f"--loss {shlex.quote(f'{population}={amount}')}"
-
-
-def _amount(known: Guarantee) -> str:
-    """How the least loss is typed, exactly."""
-    return text_of(known.rho if isinstance(known, ZCDP) else known.epsilon)
 
 
 def _epsilon(amount: str, known: Guarantee) -> Guarantee:

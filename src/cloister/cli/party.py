@@ -37,7 +37,10 @@ def settings_in(path: Path, instead: str, **parts: Collection[str]) -> dict[str,
     """What a TOML file of a party says, each of the named `parts` in no other words than these."""
     try:
         told = toml_in(path)
-    except (OSError, ValueError) as error:
+    except OSError:
+        why = f"no {path.name} can be read in it"
+        raise InvalidDeclaration(f"The folder {str(path.parent)!r} is invalid", why=why, instead=instead) from None
+    except ValueError as error:
         raise InvalidDeclaration(f"The file {path.name} is invalid", why=str(error), instead=instead) from None
     for part, known in parts.items():
         check_words(path.name, part, told.get(part), known)

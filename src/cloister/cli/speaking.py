@@ -35,6 +35,8 @@ _COMMANDS = {
     "ledger.raise_budget": "cloister ledger raise",
     "ledger.restore": "cloister ledger restore",
     "ledger.verify": "cloister ledger verify",
+    "survey.to_json": "cloister survey make questions.toml --out exams.json",
+    "tally.to_json": "--tally with the name of a file that is not there yet",
 }
 _OTHERS = {"models": "model", "hierarchies": "hierarchy", "epsilon": "budget"}
 _BY_COLUMN = frozenset({"bounds", "hierarchy", "set"})

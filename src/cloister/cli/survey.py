@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 
 from cloister.cli.party import own_files
 from cloister.cli.written import FILE, WRITTEN, waiting_for, write_whole
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, nearest
 from cloister.privacy.rational import text_of
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def respond(
     """
     from cloister.local.survey import respond as randomise
 
-    asked = _read(file)
+    asked, _ = _with_reports(file)
     chosen = _levels(asked, levels)
     report = randomise(asked, _answers(asked, given, answers), chosen, token=token)
     if out is None:
@@ -149,7 +150,7 @@ def respond(
 def collect(
     file: Path, reports: tuple[Path, ...], invited: Path | None, tally: Path | None, confidence: str, as_json: bool
 ) -> None:
-    """Estimate what people answered, with margins, from files of reports: JSON, one report a line.
+    """Estimate what people answered, with margins, from files of reports: JSON, one report a line, or a list.
 
     Invalid reports are counted by reason and ignored. FILE is a survey, or the file of reports that a hub writes, which has
     both.
@@ -169,7 +170,7 @@ def collect(
         before = None if tally is None or not tally.exists() else tally.read_bytes()
         kept = Tally(asked, invited=hashes) if before is None else Tally.from_json(asked, before, invited=hashes)
         kept.add(held)
-        kept.add(_lines(reports))
+        kept.add(_sent(reports))
         results = Results(asked, kept)
         said = results.to_json(confidence) if as_json else results.text(confidence)  # refused before reports count
         if tally is not None:
@@ -190,7 +191,7 @@ def expected(file: Path, people: int, confidence: str, as_json: bool) -> None:
     cloister survey make questions.toml --out exams.json
     cloister survey expected exams.json 1000
     """
-    asked = _read(file)
+    asked, _ = _with_reports(file)
     told = asked.expected(people, confidence=confidence)
     if as_json:
         click.echo(json.dumps([each.to_dict() for each in told], ensure_ascii=False))
@@ -263,21 +264,12 @@ def _composed(path: Path) -> Survey:
     )
 
 
-def _read(path: Path) -> Survey:
-    from cloister.local.survey import Survey
-
-    return Survey.from_json(path.read_bytes())
-
-
 def _with_reports(path: Path) -> tuple[Survey, list[Any]]:
     """The survey of a file, and the reports that stand beside it where a hub wrote it."""
     from cloister.local.survey import Survey
 
     body = path.read_bytes()
-    try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
-        said = None
+    said = _json(body)
     if isinstance(said, dict) and set(said) == {"survey", "reports"} and isinstance(said["reports"], list):
         return Survey.from_json(json.dumps(said["survey"])), said["reports"]
     return Survey.from_json(body), []
@@ -285,27 +277,27 @@ def _with_reports(path: Path) -> tuple[Survey, list[Any]]:
 
 def _levels(asked: Survey, said: tuple[str, ...]) -> str | dict[str, str]:
     """One name for all questions, then those of single ones. (A level's name may have an = in it, a question's not.)"""
-    offered = {level.name for level in asked.levels}
-    names = {question.name for question in asked.questions}
+    offered = [level.name for level in asked.levels]
+    names = [question.name for question in asked.questions]
     whole = [each for each in said if each in offered or each.partition("=")[0] not in names]
-    if len(whole) > 1:
-        raise InvalidParameter(
-            "--level is invalid", why="two are for all questions", instead="--level open --level hours=careful"
-        )
     alone = dict(each.split("=", 1) for each in said if each not in whole)
-    if not alone:
-        return whole[0]
-    return {question.name: alone.get(question.name, *whole) for question in asked.questions if whole or question.name in alone}
+    missing = [name for name in names if not whole and name not in alone]
+    instead, why = f"--level {offered[0]} --level {names[0]}={offered[-1]}", ""
+    if strange := [each.partition("=") for each in whole if each not in offered and "=" in each]:
+        name, _, level = strange[0]
+        why, instead = f"the survey does not ask {name!r}", f"--level {nearest(name, names, names[0])}={level}"
+    elif len(whole) > 1 or missing:
+        why = "two are for all questions" if whole else f'"{missing[0]}" has none; it takes one also where it is left unanswered'
+    if why:
+        raise InvalidParameter("--level is invalid", why=why, instead=instead)
+    return {name: alone.get(name, *whole) for name in names} if alone else whole[0]
 
 
 def _answers(asked: Survey, given: tuple[str, ...], path: Path | None) -> dict[str, Any]:
     """From a JSON file, and from the line, where texts become what the question wants."""
     said: dict[str, Any] = {}
     if path is not None:
-        try:
-            said = json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
-            said = None  # type: ignore[assignment]
+        said = _json(path.read_bytes())
         if not isinstance(said, dict):
             raise InvalidParameter(f"{path.name} is invalid", why="it is not JSON, or no object", instead='{"copied": "yes"}')
     kinds = {question.name: question.kind for question in asked.questions}
@@ -325,7 +317,18 @@ def _typed(kind: str, text: str) -> Any:
     return text
 
 
-def _lines(paths: tuple[Path, ...]) -> Iterator[bytes]:
+def _json(body: bytes) -> Any:
+    """What it says; None where it is not JSON."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(body)
+
+
+def _sent(paths: tuple[Path, ...]) -> Iterator[Any]:
+    """The reports of files: one a line, or the file is one of several lines, or a list of them."""
     for path in paths:
-        with path.open("rb") as lines:
-            yield from (line for line in lines if line.strip())
+        with path.open("rb") as file:  # or a pipe, which is read once
+            first = file.readline()
+            body = b"" if isinstance(_json(first), dict) else first + file.read()
+            said, lines = _json(body), body.splitlines() if body else chain([first], file)
+            whole = [said] if isinstance(said, dict) else said
+            yield from whole if isinstance(whole, list) else (line for line in lines if line.strip())

@@ -8,6 +8,7 @@ own: two programs that hold the same master key then share no derived key.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import os
 import threading
@@ -119,15 +120,12 @@ def make_key_file(path: Path, text: str) -> None:
     64
     """
     draft = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(descriptor, text.encode("ascii"))
-        os.fsync(descriptor)
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
     finally:
-        os.close(descriptor)
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)

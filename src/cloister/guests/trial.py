@@ -92,18 +92,14 @@ def run_tests(guest: Guest, tests: str, rows: Mapping[str, list[Any]] | None = N
     check_tests(guest, tests)
     if not tests.strip():
         return Trial()
-    with Sandbox(_whole(guest, tests), "tests_of_this_guest", seconds=_SECONDS, memory=guest.memory << 20) as sandbox:
+    code = guest.code + "\n\n" + without(tests, "__future__") + _TESTING  # the sandbox reads annotations of no text anyway
+    with Sandbox(code, "tests_of_this_guest", seconds=_SECONDS, memory=guest.memory << 20) as sandbox:
         ran = sandbox.run([rows], ask=HostNoise(Random.deterministic(1)))
     try:
         passed, failed = ran.value
         return Trial(passed=len(passed), failed=tuple(str(each)[:_SHOWN] for each in failed))
     except (TypeError, ValueError):
         return Trial(failed=(f"no test ended: {ran.why}"[:_SHOWN],))
-
-
-def _whole(guest: Guest, tests: str) -> str:
-    """One text, in which no `from __future__` of the tests may stand: the sandbox reads annotations of no text anyway."""
-    return guest.code + "\n\n" + without(tests, "__future__") + _TESTING
 
 
 def run_trial(guest: Guest, name: str, table: PrivateTable, tests: str = "", *, most: int = 10_000) -> Trial:

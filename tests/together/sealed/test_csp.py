@@ -137,7 +137,9 @@ def test_over_the_wire_refusals_have_the_key_holders_words(tmp_path: Path) -> No
 
 def test_what_a_folder_or_a_declaration_lacks_is_said(tmp_path: Path) -> None:
     folder, public = folder_of(tmp_path)
-    assert "cloister csp init" in run("show", "--data", tmp_path / "nowhere")
+    lacks = run("show", "--data", tmp_path / "nowhere")
+    assert f"The folder {str(tmp_path / 'nowhere')!r} is invalid: no csp.toml can be read in it" in lacks
+    assert "cloister csp init" in lacks
     for name in ("", "keys\nmore"):
         assert "--name keys" in run("init", tmp_path / "unnamed", "--name", name)
         assert not (tmp_path / "unnamed").exists()

@@ -60,9 +60,9 @@ class Counts:
         try:
             counts = cls(n=int(said["n"]), parts={str(name): _read(each) for name, each in said["parts"].items()})
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError):
-            raise _refused() from None
+            raise refused_tally() from None
         if counts.n < 0 or any(bool((each < 0).any()) for each in counts.parts.values()):
-            raise _refused()
+            raise refused_tally()
         return counts
 
 
@@ -91,5 +91,6 @@ def _read(said: Any) -> Array:
     return counts.reshape(shape)
 
 
-def _refused() -> InvalidParameter:
-    return InvalidParameter("A tally is invalid", why="it is not what to_json wrote", instead="tally.to_json()")
+def refused_tally(why: str = "it is not what to_json wrote") -> InvalidParameter:
+    """What is said of a tally that nobody can count on with."""
+    return InvalidParameter("A tally is invalid", why=why, instead="tally.to_json()")

@@ -14,7 +14,7 @@ from typing import Any
 
 from cloister.errors import InvalidParameter
 from cloister.local.survey.composed import Survey
-from cloister.local.survey.counts import Counts
+from cloister.local.survey.counts import Counts, refused_tally
 from cloister.local.survey.reports import fingerprint_of, read_report
 from cloister.local.survey.tokens import hash_of
 
@@ -164,7 +164,7 @@ class Tally:
         try:
             said = json.loads(text)
             if (said["survey"], said["version"]) != (survey.id, survey.version):
-                raise _refused("it is of another survey or version")
+                raise refused_tally("it is of another survey or version")
             tally.refused = Counter({str(reason): int(count) for reason, count in said["refused"].items()})
             tally.used = {str(token) for token in said["used"]}
             kept = said.get("invited", tally.invited is not None and tally.used <= tally.invited)  # an older version didn't say
@@ -173,11 +173,11 @@ class Tally:
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             if isinstance(error, InvalidParameter):
                 raise
-            raise _refused("it is not what to_json wrote") from None
+            raise refused_tally() from None
         known = {(question.name, level.name) for question in survey.questions for level in survey.levels}
         for key, counts in read.items():
             if key not in known or not counts.fits(tally.counts(*key)):
-                raise _refused("it counts something that the survey does not ask")
+                raise refused_tally("it counts something that the survey does not ask")
             tally._counts[key] = counts
         return tally
 
@@ -186,7 +186,3 @@ def _check_kind(one: bool, other: bool, what: str) -> None:
     if one is not other:
         why = f"reports were counted with{'' if one else 'out'} a list of the invited, and would count again under the other rule"
         raise InvalidParameter(what, why=why, instead="all reports again, in a new tally")
-
-
-def _refused(why: str) -> InvalidParameter:
-    return InvalidParameter("A tally is invalid", why=why, instead="tally.to_json()")
