@@ -72,7 +72,7 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def _check_column(self, target: str, domain: Domain) -> None:
         if isinstance(domain, Date):
             raise InvalidParameter(f"target={target!r} is invalid", why="a day is not a count", instead="another target")
-        low, high, whole = *self.bounds_y, not isinstance(domain, Real)
+        (low, high), whole = self.bounds_y, not isinstance(domain, Real)
         _check_counts(low, high, f"target={target!r}", lambda top: f'columns={{"{target}": cl.Integer(0, {top})}}', whole=whole)
 
     def _numbers(self, y: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.bool_]]:

@@ -179,8 +179,8 @@ class _Cut:
 
     def is_private(self, query: exp.Expression, known: Known) -> bool:
         """Whether any name in it may be that of a private table. A name too many costs no more than a trial."""
-        named = [name.lower() for name, table in self.tables.items() if isinstance(table, PrivateTable)]
-        private = {*named, *(name.rpartition(".")[2] for name in named)}
+        called = [name.lower() for name, table in self.tables.items() if isinstance(table, PrivateTable)]
+        private = {*called, *(name.rpartition(".")[2] for name in called)}
         waiting = [(query, known)]
         seen: set[int] = set()
         while waiting:

@@ -196,7 +196,9 @@ class Called(Generic[Box]):
         with self._hub.database.reading() as db:
             now = generation(db)
             if self._open[0] != now:
-                # a version that can't be read keeps nobody of another one out
-                read = legible(self._hub, newest_of(db, self.kind), lambda _, version: self.of_version(version))
-                self._open = now, [box for _, box in read]
+                self._open = now, self._opened(newest_of(db, self.kind))
         return next((each for each in self._open[1] if each.knows(name, authorization)), None)
+
+    def _opened(self, versions: Iterable[tuple[DataSet, DataSetVersion]]) -> list[Box]:
+        """Those of open data sets. A version that can't be read keeps nobody of another one out."""
+        return [box for _, box in legible(self._hub, versions, lambda _, version: self.of_version(version))]
