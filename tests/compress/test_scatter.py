@@ -13,7 +13,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import ZCDP, PureDP
 from cloister.session import Door
-from cloister.tables import Category, Integer, PrivateTable, Real, Text
+from cloister.tables import Category, Date, Integer, PrivateTable, Real, Text
 
 COLUMNS = {
     "ill": Category(["no", "yes"]),
@@ -111,6 +111,15 @@ def test_what_cannot_be_measured_is_refused_before_it_is_charged(how: dict[str, 
     with door, pytest.raises(CloisterError, match=why):
         Scatter.measure(door, "people", spend=1, **{"columns": NUMBERS, **how})
     assert str(door.spent) == "ε = 0"
+
+
+def test_a_column_of_days_is_not_to_be_declared_a_number() -> None:
+    rows = PrivateTable({"day": ["2026-03-01"], "name": ["x"]}, {"day": Date("2026-01-01", "2026-12-31"), "name": Text()})
+    with Door({"people": rows}, budget=PureDP(1)) as door:
+        for column, instead in {"day": "another column", "name": '"name": cl.Real(0, 100)'}.items():
+            with pytest.raises(InvalidParameter) as refused:
+                Scatter.measure(door, "people", spend=1, columns=[column])
+            assert refused.value.instead == instead
 
 
 def test_rows_without_a_label_are_left_out_as_where_projections_are_published() -> None:

@@ -168,6 +168,17 @@ def test_a_column_of_no_counts_is_refused_before_a_charge(visits: Any, why: str)
         assert session.spent == cl.PureDP(0)
 
 
+def test_a_day_is_not_a_count() -> None:
+    """It was to be declared as `cl.Integer(0, 1000)`, which no column of days can be."""
+    days = {"day": ["2026-03-01", "2026-03-02"], "age": [30, 40]}
+    columns = {"day": cl.Date("1970-01-01", "2026-12-31"), "age": cl.Integer(20, 70)}
+    with cl.Session({"t": cl.PrivateTable(days, columns)}, budget=cl.PureDP(2)) as session:
+        with pytest.raises(cl.CloisterError, match="a day is not a count") as caught:
+            PoissonRegressor(epsilon=1).fit_table(session, "t", features=["age"], target="day")
+        assert caught.value.instead == "another target"
+        assert session.spent == cl.PureDP(0)
+
+
 def test_a_mean_that_came_out_too_low_does_not_make_steps_too_long() -> None:
     """Of few counts under a high bound the noisy mean is off by as much as it is: where it was too low, the descent diverged."""
     draw = np.random.default_rng(3)

@@ -15,6 +15,7 @@ from cloister.noise import Random
 
 ITEMS = ["beer", "crisps", "jam", "tea"]
 LISTS = [["beer", "crisps"]] * 4 + [["beer", "crisps", "jam"]] * 2 + [["beer"]] * 3 + [["jam", "tea"]] * 5
+ODD = "Grüß, \"x\" 'y'"
 THRESHOLDS: dict[str, Any] = {"min_support": "0.2", "min_confidence": "0.6"}
 
 
@@ -151,6 +152,16 @@ def test_texts_with_commas_and_arrows_are_items_of_undeclared_ones() -> None:
         rules = [("甲，乙", "x, y"), "a->b → 甲，乙", (("x, y",), ["a->b"])]
         found = publish_baskets(session, "sold", rules, **THRESHOLDS)
     assert found.effects.sensitive == 3
+
+
+@pytest.mark.parametrize("domain", [cl.Text(), cl.Category([ODD, "tea", "x, y", "a, x, y"])])
+def test_a_comma_may_stand_in_the_name_of_an_item(domain: Any) -> None:
+    """The text was divided there, and no basket held the pieces."""
+    rows = {"basket": list("aaabbb"), "item": [ODD, "tea", "x, y"] * 2}
+    sold = cl.PrivateTable(rows, {"basket": cl.Text(), "item": domain}, unit="basket", max_rows=4)
+    with cl.Session({"sold": sold}, budget=cl.PureDP(1)) as session:
+        found = publish_baskets(session, "sold", [f"{ODD} → tea", f"tea, {ODD}->x, y"], **THRESHOLDS)
+    assert [rule.there_before for rule in found.rules] == [True, True]
 
 
 def test_of_declared_numbers_each_is_known() -> None:

@@ -256,6 +256,17 @@ def test_what_is_not_declared_is_refused() -> None:
         top_itemsets(object(), "sold", k=1, spend=1)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("domain", [cl.Date("2026-03-01", "2026-03-04"), cl.Real(0, "1.5", step="0.5")])
+def test_days_and_numbers_of_few_steps_are_declared_items(domain: Any) -> None:
+    """They were "not declared", while baskets of them were published."""
+    first, second, *_ = domain.values()
+    rows = {"basket": [str(n) for n in range(400) for _ in "ab"], "item": [first, second] * 400}
+    sold = cl.PrivateTable(rows, {"basket": cl.Text(), "item": domain}, unit="basket", max_rows=2)
+    with cl.Session({"sold": sold}, budget=cl.PureDP(9), random=Random.deterministic(1)) as session:
+        found = top_itemsets(session, "sold", k=3, spend=9)
+    assert sorted(each.items for each in found) == [(first,), (first, second), (second,)]
+
+
 def test_missing_items_and_baskets_are_nobodys() -> None:
     rows = {"basket": ["1", None, "2", "2", None], "item": ["a", "a", None, "b", "a"]}
     columns = {"basket": cl.Text(nullable=True), "item": cl.Category(ITEMS, nullable=True)}

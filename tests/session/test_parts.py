@@ -261,6 +261,21 @@ def test_what_is_no_sum_is_refused_by_name_and_costs_nothing(sql: str, words: st
         assert str(session.spent) == "ε = 0, δ = 0"
 
 
+def test_the_line_instead_is_one_that_parts_answer() -> None:
+    """They named a grouping that is refused in turn, and a declaration that nobody can write: of a column that is computed."""
+    lines = {
+        "SELECT COUNT(DISTINCT age) AS n FROM people": "SELECT age, COUNT(*) … GROUP BY age",
+        "SELECT COUNT(DISTINCT town) AS n FROM people": 'columns={"town": cl.Category([…])}',
+        "SELECT town, COUNT(*) AS n FROM people GROUP BY town": 'columns={"town": cl.Category([…])}',
+        "SELECT CAST(town AS VARCHAR) AS t, COUNT(*) AS n FROM people GROUP BY t": "a column that is a category",
+    }
+    with session_of(in_parts(), cl.ApproxDP(10, "1e-6")) as session:
+        for sql, instead in lines.items():
+            with pytest.raises(cl.UnsupportedQuery) as refused:
+                session.explain(sql, spend=1)
+            assert refused.value.instead == instead
+
+
 def test_rows_are_refused_by_name_and_cost_nothing() -> None:
     from cloister.learn import LogisticRegression
 

@@ -167,7 +167,7 @@ def _between(away: Floats, labels: Any) -> Floats:
 
 def bounds_of(declared: Any, columns: Sequence[str], labels: Sequence[str] = ()) -> tuple[Floats, Floats]:
     """The declared ends of columns of numbers, by which they are scaled to [−1, 1]; labels that no rows divide are refused."""
-    from cloister.tables import Integer, Real
+    from cloister.tables import Integer, Real, Text
 
     known = declared.columns or {}
     domains = [known.get(name) for name in columns]
@@ -176,7 +176,7 @@ def bounds_of(declared: Any, columns: Sequence[str], labels: Sequence[str] = ())
             raise InvalidParameter(
                 f"The column {name!r} is invalid",
                 why="a projected column is a number with declared bounds",
-                instead=f'"{name}": cl.Real(0, 100)',
+                instead=f'"{name}": cl.Real(0, 100)' if isinstance(domain, Text) else "another column",
             )
     for name in labels:
         if getattr(known.get(name), "size", None) == 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -119,12 +119,23 @@ def _of_text(baskets: Baskets, text: str) -> tuple[list[Item], list[Item]]:
         left, found, right = text.partition(arrow)
         if found and arrow not in right:
             named = {str(item): item for item in baskets.items}
-            commas = re.compile("," if any(re.search("[，、]", item) for item in named) else "[,，、]")
-            one, other = ([part.strip() for part in commas.split(side) if part.strip()] for side in (left, right))
-            return [named.get(part, part) for part in one], [named.get(part, part) for part in other]
+            one, other = ([named.get(part, part) for part in _parts(side, named)] for side in (left, right))
+            return one, other
     raise InvalidParameter(
         f"The rule {text!r} is invalid", why="a text says a rule with one arrow between its sides", instead=_LINE
     )
+
+
+def _parts(side: str, named: Collection[str]) -> list[str]:
+    """The items of one side. Where a piece between two commas is none, a comma may stand in an item's name."""
+    commas = "," if any(re.search("[，、]", item) for item in named) else "[,，、]"
+    pieces = [piece.strip() for piece in re.split(commas, side) if piece.strip()]
+    within = sorted((item for item in named if re.search(commas, item)), key=len, reverse=True)
+    if not within or all(piece in named for piece in pieces):
+        return pieces
+    whole = "|".join(map(re.escape, within))
+    found = re.findall(rf"\s*((?:{whole})(?=\s*(?:{commas}|$))|(?:(?!{commas}).)+)", side)
+    return [piece.strip() for piece in found if piece.strip()]
 
 
 def _side(baskets: Baskets, side: Any, rule: Any) -> tuple[int, ...]:

@@ -52,6 +52,13 @@ def test_each_offered_question_parses() -> None:
             assert parse(sql, {"people": table}).questions, sql
 
 
+def test_an_offered_rule_has_no_fraction() -> None:
+    """A rule reads decimals: `dose < 38/5` was refused."""
+    columns = {"dose": cl.Real(0, "7.6", step="0.4"), "sex": cl.Category(["F", "M"])}
+    table = cl.PrivateTable({"dose": [1.2], "sex": ["F"]}, columns=columns)
+    assert _examples(table, "people", [*columns])["rules"] == "dose < 7.6 => sex = 'F'"
+
+
 def test_a_data_set_may_be_called_by_a_keyword() -> None:
     for name in ("alter", "revoke", "out"):  # as those of an older version are
         declaration = {"columns": {"a": {"kind": "integer"}}}

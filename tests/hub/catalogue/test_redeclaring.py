@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from cloister.hub.platform.catalogue.typed import declaration_typed, typed_of
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import AuditLine
+from cloister.hub.storage import HeaderColumn
 from tests.hub.catalogue.world import DECLARED, FORM, Sender, World, text_of
 
 AGAIN = {name: text for name, text in FORM.items() if name.startswith("c") or name in ("rows_are", "size")}
@@ -104,3 +106,19 @@ def test_the_declaration_of_an_earlier_version_is_filled_in(world: World, ada: S
         f"/register/{theirs}", f"/register/{theirs}", **{**FORM, "fill": "data-set", "fill_from": "people version 1"}
     )
     assert refused.status_code in (403, 404, 422)
+
+
+def test_blanks_that_are_a_category_or_around_one_stay() -> None:
+    """A form has no line for them: a category that is a blank was lost, and rows that hold it counted as missing."""
+    kept = {"kind": "category", "values": ["no", " yes ", ""], "nullable": False}
+    before = {"columns": {"answer": kept}, "reasons": {"answer": "the codebook"}}
+    columns = [HeaderColumn(name="answer", kind="text", suggested="Text")]
+    typed = typed_of(before, columns)
+    again, wrong = declaration_typed(typed, columns, before)
+    assert (again and again["columns"], wrong) == ({"answer": kept}, {})
+    more, _ = declaration_typed({**typed, "c0_values": "no\r\nyes\r\nmaybe\r\n"}, columns, before)
+    assert more is not None
+    assert more["columns"]["answer"]["values"] == ["no", " yes ", "", "maybe"]
+    other, _ = declaration_typed({**typed, "c0_kind": "text"}, columns, before)
+    assert other is not None
+    assert "values" not in other["columns"]["answer"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cloister.learn.frame.encoding import Encoder
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
-    from cloister.tables import PrivateTable
+    from cloister.tables import Domain, PrivateTable
 
 _MOST_MULTIPLIED = 64
 """Features of which an engine is asked for all products. To plan a question of thousands of sums takes minutes; where rows can be
@@ -128,8 +128,8 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
         """Refuse what no rows of `n_features_in_` features could make right: before a charge, and before noise is drawn."""
         check_all(self.limits, self)
 
-    def _check_column(self, target: str, *, whole: bool) -> None:
-        """Refuse a column of numbers, or of whole ones, that its target can't be."""
+    def _check_column(self, target: str, domain: Domain) -> None:
+        """Refuse a column of numbers, days or truth values that its target can't be."""
 
     def _fitted(self, rows: Rows, allowance: Allowance | None) -> Self:
         if allowance is None:

@@ -150,7 +150,7 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
             instead=f'columns={{"{target}": cl.Real(0, 100)}}',
         )
     [model.bounds_y] = bounds_of(domain)
-    model._check_column(target, whole=isinstance(domain, Integer | Boolean))
+    model._check_column(target, domain)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from cloister.learn.linear_models.linear_classes import exact_line
 from cloister.learn.linear_models.losses import Floats, Poisson
 from cloister.learn.linear_models.prepared import Prepared, RowSource, prepare, scaled
 from cloister.noise.allowance import Allowance
+from cloister.tables import Date, Domain, Real
 from cloister.tables.engines.row_sums import MOST_COUNTED
 
 _FEW = 0.9
@@ -68,8 +69,10 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             low, high = interval_of(self.bounds_y)
             _check_counts(low, high, f"bounds_y=({low:g}, {high:g})", lambda top: f"bounds_y=(0, {top})")
 
-    def _check_column(self, target: str, *, whole: bool) -> None:
-        low, high = self.bounds_y
+    def _check_column(self, target: str, domain: Domain) -> None:
+        if isinstance(domain, Date):
+            raise InvalidParameter(f"target={target!r} is invalid", why="a day is not a count", instead="another target")
+        (low, high), whole = self.bounds_y, not isinstance(domain, Real)
         _check_counts(low, high, f"target={target!r}", lambda top: f'columns={{"{target}": cl.Integer(0, {top})}}', whole=whole)
 
     def _numbers(self, y: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.bool_]]:

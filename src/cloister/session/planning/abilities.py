@@ -23,7 +23,7 @@ def check_abilities(question: Question, declaration: Declared, grid: Grid) -> No
         raise UnsupportedQuery(
             f"Grouping {name!r} by the undeclared key {key!r} is not supported",
             why="its engine counts groups that are declared in advance, and can't look which keys occur",
-            instead=f'columns={{"{key}": cl.Category([…])}}',
+            instead=_declared(key, question),
         )
     for statistic in question.statistics:
         if able.additive_noise_only and isinstance(statistic, Distinct):
@@ -31,7 +31,9 @@ def check_abilities(question: Question, declaration: Declared, grid: Grid) -> No
             raise UnsupportedQuery(
                 f"The number of different values of {statistic.column!r} is not supported",
                 why=f"the engine of {name!r} adds up parts, and the same value may be in several",
-                instead=f"SELECT {column}, COUNT(*) … GROUP BY {column}",
+                instead=_declared(statistic.column, question)
+                if able.declared_keys_only and getattr(declaration.columns.get(statistic.column), "size", 0) is None
+                else f"SELECT {column}, COUNT(*) … GROUP BY {column}",
             )
         if able.parts_of_a_person > 1 and isinstance(statistic, Persons):
             raise UnsupportedQuery(
@@ -45,6 +47,13 @@ def check_abilities(question: Question, declaration: Declared, grid: Grid) -> No
             why=f"one person's rows may be in up to {able.parts_of_a_person} parts, and each part computes by itself",
             instead="single columns of the table, as in SUM and AVG",
         )
+
+
+def _declared(column: str, question: Question) -> str:
+    """The declaration that a key lacks; of a computed one, which nobody can declare, the kind of column that has one."""
+    origins = question.table.origins(column) if isinstance(question.table, Relation) else frozenset()
+    computed = origins and not any(each.endswith(f".{column}") for each in origins)
+    return "a column that is a category" if computed else f'columns={{"{column}": cl.Category([…])}}'
 
 
 def check_rows(name: str, declaration: Declared) -> None:

@@ -102,14 +102,22 @@ def wanted_of(
 def declaration_typed(
     typed: Mapping[str, str], columns: Sequence[HeaderColumn], before: Mapping[str, Any]
 ) -> tuple[dict[str, Any] | None, dict[str, CloisterError]]:
-    """The declaration alone, of a form that asks for nothing else; None where something is wrong, and then what is wrong. Places
-    that were declared `before`, and for which the form has no room, stay.
+    """The declaration alone, of a form that asks for nothing else; None where something is wrong, and then what is wrong. What
+    was declared `before`, and for which the form has no room, stays: more places, and blanks that are a category or around one.
     """
     reader = _Reader(typed, columns)
     declaration = reader.declaration("")
     for name in [name for name, each in before["columns"].items() if each.get("kind") == "place"][MOST_PLACES:]:
         declaration["columns"].setdefault(name, before["columns"][name])
         declaration["reasons"].setdefault(name, (before.get("reasons") or {}).get(name, ""))
+    for name, each in declaration["columns"].items():
+        held = before["columns"].get(name, {}).get("values", ())
+        texts = {value.strip(): value for value in held if isinstance(value, str)}
+        values = [texts.get(value, value) for value in each.get("values", ())]
+        for place, value in enumerate(held if values else ()):
+            if value not in values and not str(value).strip():
+                values.insert(place, value)
+        each |= {"values": values} if values else {}
     return (None if reader.wrong else declaration), reader.wrong
 
 
@@ -179,7 +187,8 @@ class _Reader:
             self.wrong["understood"] = InvalidParameter(
                 "The form is invalid", why="the last box is not ticked", instead="read it, and tick it"
             )
-        name, title, population = self._text("name"), self._text("title"), self._population()
+        name, title = self._text("name"), self._text("title")
+        population = self._text("population") or self._text("population_new")
         if public:
             return Wanted(
                 name=name, title=title, about=self._text("about"), public=True, metadata={"policy": policy}, listed=True
@@ -223,9 +232,6 @@ class _Reader:
 
     def _whole(self, name: str) -> int | None:
         return self._at(name, lambda: counted(self._text(name)), None)  # type: ignore[no-any-return]
-
-    def _population(self) -> str:
-        return self._text("population") or self._text("population_new")
 
     def _budget(self) -> Guarantee | None:
         if self._text("population") and not self._text("every"):

@@ -236,7 +236,8 @@ def _examples(table: PrivateTable, name: str, columns: Sequence[str]) -> dict[st
     rules = [" <= ".join([*numbers][:2])] if len(numbers) > 1 else []
     for (number, kind), (text, value) in [*zip(numbers.items(), texts.items(), strict=False)][:1]:
         shown = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else value
-        rules.append(f"{number} < {kind.high} => {text} = {shown}")
+        high = kind.high if isinstance(kind, Integer) else f"{float(kind.high):.15g}"  # a rule reads no fraction
+        rules.append(f"{number} < {high} => {text} = {shown}")
     return {
         "query": asked,
         "columns": ", ".join([each for each in columns if quoted(each) == each][:2]),
