@@ -333,9 +333,7 @@ def kind_in(relation: Relation, name: str, rules: Rules) -> NumberKind | None:
         inner = kind_in(relation.source, aggregate.column, rules)
         return inner if aggregate.kind != "mean" else DOUBLE if inner == DOUBLE else None
     found_in = [part for part in relation.parts if name in part.columns]
-    if found_in:
-        return _together([kind_in(part, name, rules) for part in found_in])
-    return WHOLE if _declared(relation.columns[name]) == WHOLE else None
+    return _together([kind_in(part, name, rules) for part in found_in]) if found_in else _of_public(relation.columns[name])
 
 
 def _declared(domain: Domain) -> NumberKind | None:
@@ -343,3 +341,7 @@ def _declared(domain: Domain) -> NumberKind | None:
     if domain.kind == "integer" or (isinstance(domain, Category) and isinstance(domain.options[0], int)):
         return WHOLE
     return DOUBLE if domain.kind == "real" else None
+
+
+def _of_public(domain: Domain) -> NumberKind | None:
+    return WHOLE if _declared(domain) == WHOLE else None

@@ -167,6 +167,11 @@ def named(fields: Sequence[Field], tree: exp.Column) -> list[Field]:
     return [each for each in fields if each.name == tree.name] or [each for each in fields if same(tree.this, each.name)]
 
 
+def _called(fields: Sequence[Field]) -> list[str]:
+    """The names that the question gives its tables."""
+    return list(dict.fromkeys(".".join(part.name for part in each.qualifiers[-1]) for each in fields if each.qualifiers))
+
+
 def choose(fields: Sequence[Field], tree: exp.Expression, label: str) -> Field:
     """The one field that a column means."""
     if not isinstance(tree, exp.Column) or not isinstance(tree.this, exp.Identifier):
@@ -178,10 +183,9 @@ def choose(fields: Sequence[Field], tree: exp.Expression, label: str) -> Field:
     qualifier = tuple(tree.parts[:-1])
     if qualifier and not any(_ends_with(source, qualifier) for each in fields for source in each.qualifiers):
         before = ".".join(part.name for part in qualifier)
-        called = dict.fromkeys(".".join(part.name for part in each.qualifiers[-1]) for each in fields if each.qualifiers)
         raise UnknownTable(
             f"The qualifier {clipped(before)} is unknown",
-            why=f"the question reads from {', '.join(called) or label!r}",
+            why=f"the question reads from {', '.join(_called(fields)) or label!r}",
             instead=quoted(known[0]) if known else "column",
         )
     if len({(each.column, each.unit) for each in matches}) > 1:

@@ -71,7 +71,7 @@ class CubeNoise:
     def sample(self, n: int, *, random: Random | None = None) -> npt.NDArray[Any]:
         """n draws, one a row: int64, or Python integers where a radius is above 2⁶²."""
         source = random or default_random()
-        rows = [np.asarray(source.below(2 * radius + 1, self.dimension) - radius) for radius in self._radii(n, source)]
+        rows = [self._one(radius, source) for radius in self._radii(n, source)]
         if not rows:
             return np.zeros((0, self.dimension), dtype=np.int64)
         return np.stack(rows)
@@ -105,3 +105,6 @@ class CubeNoise:
             parts.append(drawn[drawn >= 0])
             have += len(parts[-1])
         return np.concatenate([part.astype(object) for part in parts])[:n]
+
+    def _one(self, radius: int, random: Random) -> npt.NDArray[Any]:
+        return np.asarray(random.below(2 * radius + 1, self.dimension) - radius)

@@ -43,9 +43,11 @@ class Limit:
         if self.none and value is None:
             return
         number = exact_positive(value, name) if self.exact else value
-        known = isinstance(value, str | bool | np.bool_ | None) and value in self.known
-        if not (known if self.known else self._is_within(number)):
+        if not (self._is_known(value) if self.known else self._is_within(number)):
             raise self._refused(name, value)
+
+    def _is_known(self, value: Any) -> bool:
+        return isinstance(value, str | bool | np.bool_ | None) and value in self.known
 
     def _is_within(self, value: Any) -> bool:
         kinds: Any = (int, np.integer) if self.whole else (int, float, Fraction, np.integer, np.floating)

@@ -106,8 +106,7 @@ def descend(
             noisy = noisy_vector(gradient_sum(rows, residuals), each, random, length=sensitivity)
         else:
             how = {"centre": tuple(prepared.centre.tolist()), "radius": prepared.radius, "clip": descent.clip}
-            # what `exact_scores` makes of weights: as short to send as they count, and never too large to be taken
-            at = tuple((np.clip(np.rint(ahead * 2.0**16), -(2.0**fine), 2.0**fine) / 2.0**16).ravel().tolist())
+            at = tuple(_limited(ahead, fine).ravel().tolist())
             noisy = sums.noisy("gradient", each, weights=at, step=turn + 1, steps=descent.rounds, **how)
         noisy = noisy / (STEPS * 2.0**RESIDUAL_BITS)
         before, weights = weights, ahead - speed * noisy
@@ -128,3 +127,8 @@ def _step(prepared: Prepared, descent: Descent) -> float:
     constant, momentum = prepared.constant**2, descent.momentum
     steepest = (max(constant, prepared.square / max(prepared.dimension - 1, 1)) + constant + prepared.square) / 2
     return min(descent.step, 0.9 * (2 + 2 * momentum) / (1 + 2 * momentum) / steepest)
+
+
+def _limited(weights: Floats, fine: int) -> Floats:
+    """What `exact_scores` makes of weights: so they are as short to send as they count, and never too large to be taken."""
+    return np.asarray(np.clip(np.rint(weights * 2.0**16), -(2.0**fine), 2.0**fine) / 2.0**16)

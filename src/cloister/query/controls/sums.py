@@ -116,7 +116,7 @@ class Audit:
             return Verdict(witness=None, follows=True)
         suspects = self._suspects(found)
         for unit in suspects:
-            matrix = np.concatenate([self._rows[: self.rank].astype(np.int64), mask[None, :].astype(np.int64)])
+            matrix = np.concatenate([self._matrix(), mask[None, :].astype(np.int64)])
             pivots = np.append(self._pivots, found.pivot)
             isolated = isolating(matrix, pivots, found.inverse(self._inverse, self._prime), self._prime, self._units == unit)
             if isolated is not None:
@@ -159,6 +159,9 @@ class Audit:
         self._free = _mixed(self._spread, self._size, prime)
         self._sums = np.zeros((0, self._spread), dtype=np.int64)
         self._solved = np.zeros((0, self._spread), dtype=np.int64)
+
+    def _matrix(self) -> Integers:
+        return self._rows[: self.rank].astype(np.int64)
 
     def _reduced(self, mask: Mask) -> _Step | None:
         """What adding a set would change; None where its sum follows from the answered ones, over the rationals."""

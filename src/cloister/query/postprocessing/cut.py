@@ -179,8 +179,7 @@ class _Cut:
 
     def is_private(self, query: exp.Expression, known: Known) -> bool:
         """Whether any name in it may be that of a private table. A name too many costs no more than a trial."""
-        called = [name.lower() for name, table in self.tables.items() if isinstance(table, PrivateTable)]
-        private = {*called, *(name.rpartition(".")[2] for name in called)}
+        private = {part for name, table in self.tables.items() if isinstance(table, PrivateTable) for part in _spellings(name)}
         waiting = [(query, known)]
         seen: set[int] = set()
         while waiting:
@@ -375,8 +374,7 @@ class _Parting:
         query = self.query
         reader = self._reader()
         group = query.args.get("group")
-        having = [each.this for each in (query.args.get("having"),) if each is not None]
-        if group is None and not any(map(holds_aggregate, [*query.expressions, *having])):
+        if group is None and not any(map(holds_aggregate, self._above(query))):
             raise self.why
         written = [each.copy() for each in query.expressions]
         if any(isinstance(each.unalias(), exp.Star) for each in written):
@@ -409,6 +407,9 @@ class _Parting:
         if not below.expressions:
             raise self.why
         return below, above
+
+    def _above(self, query: exp.Select) -> list[exp.Expression]:
+        return [*query.expressions, *([query.args["having"].this] if query.args.get("having") is not None else [])]
 
     def _reader(self) -> Reader:
         """What reads the names of its rows, as the question will."""
@@ -635,6 +636,10 @@ def _columns_of(parsed: Parsed, tables: Tables) -> tuple[tuple[Column, ...], boo
     open_keys = any(not isinstance(key, str) or key not in declared or declared[key].size is None for key in keys)
     ordered = any(each.source not in keys for each in parsed.layout.order)  # which row comes first is noise's, then
     return tuple(columns), open_keys or ordered or parsed.layout.chooses
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    return name.lower(), name.lower().rpartition(".")[2]
 
 
 def _with_names(query: exp.Select, known: Known) -> exp.Select:

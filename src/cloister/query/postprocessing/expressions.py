@@ -488,8 +488,7 @@ class Expressions:
                 others = [arguments[1].sql] if len(arguments) > 1 else []
                 rest = "".join(f", {each}" for each in (*others, *(each.interval for each in arguments[2:])))
                 default = function.args.get("default")  # the engine casts it to the type of the first
-                alike = isinstance(default, exp.Null | None) or default == function.this
-                alike = alike or (_is_number(default) and default.name.isdigit())
+                alike = default is None or default == function.this or _is_whole(default)
                 if alike and all(each.certain for each in arguments[1:2]):
                     return number(_atom(sql), f"({name}({arguments[0].interval}{rest}) OVER ({over}))")
             return uncertain(_atom(sql))
@@ -693,6 +692,10 @@ def _atom(sql: str) -> str:
     """In parentheses, so that nothing around it can part it."""
     plain = sql.replace("_", "").replace(".", "").isalnum() and sql.isascii()
     return sql if plain else f"({sql})"
+
+
+def _is_whole(tree: exp.Expression) -> bool:
+    return isinstance(tree, exp.Null) or (_is_number(tree) and tree.name.isdigit())
 
 
 def _is_number(tree: exp.Expression) -> bool:

@@ -7,6 +7,7 @@ anything was counted. How many, is private; so it is a question of its own, with
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cloister.errors import UnsupportedQuery
@@ -17,7 +18,7 @@ from cloister.session.questions.question import Count, Mean, OverCap, Question, 
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.frames import text_table
 from cloister.session.releases.release import Release
-from cloister.tables import And, Column, Compare, Literal
+from cloister.tables import And, Column, Compare, Domain, Literal
 
 if TYPE_CHECKING:
     from cloister.session.door import Door
@@ -61,8 +62,7 @@ def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spend
     for column in columns:
         domain = declaration.columns[column]
         for code in (domain.low_code, domain.high_code):
-            bound = bool(code) if domain.kind == "boolean" else domain.origin + code * domain.step  # exactly
-            at = Compare("=", Column(column), Literal(bound))
+            at = Compare("=", Column(column), Literal(_bound(domain, code)))
             where = at if question.where is None else And(question.where, at)
             questions.append(Question(table=question.table, statistics=(Count(),), where=where))
     if not questions:
@@ -82,6 +82,11 @@ def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spend
         at_high=dict(zip(columns, found[1::2], strict=False)),
         cost=releases[0].cost,
     )
+
+
+def _bound(domain: Domain, code: int) -> bool | Fraction:
+    """The value at a bound, exactly."""
+    return bool(code) if domain.kind == "boolean" else domain.origin + code * domain.step
 
 
 def _amount(release: Release) -> Amount:

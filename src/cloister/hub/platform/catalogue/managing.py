@@ -79,14 +79,17 @@ def _written_again(row: DataSet, metadata: Mapping[str, Any]) -> dict[str, Any]:
     kept = before.get("columns", {})
     as_kept = not isinstance(columns, Mapping) and columns == kept
     new: dict[str, Any] = {} if as_kept else dict(columns)
-    same = [name for name in new if isinstance(kept, Mapping) and name in kept and kept[name] == new[name]]
-    stay = {name: new.pop(name) for name in same if not is_readable(new[name])}
+    stay = {name: new.pop(name) for name, each in list(new.items()) if _stands(kept, name, each) and not is_readable(each)}
     found = metadata_of({"policy": {} if stays else whole, "columns": new}, row.declaration["columns"])
     return {
         "policy": whole if stays else found["policy"],
         "columns": columns if as_kept else {**found["columns"], **stay},
         "contribution": before.get("contribution", {}),
     }
+
+
+def _stands(kept: object, name: str, policy: object) -> bool:
+    return isinstance(kept, Mapping) and name in kept and kept[name] == policy
 
 
 def _check_labels(hub: Hub, db: Db, caller: Caller, row: DataSet, policy: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.platform.access import unreadable_views
+from cloister.hub.platform.access import UnreadableView, unreadable_views
 from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.filling import declared_by, filled
 from cloister.hub.platform.catalogue.live import live_of
@@ -153,7 +153,7 @@ def manage_page(
         live.renew(db)
         policy = reading.policy_of(row)
         uses = reading.uses_of(db, row)
-        shared, unread = others_of(db, row), tuple(policies_in_row(row)[1])
+        shared = others_of(db, row)
         values: dict[str, Any] = {
             "row": row,
             "versions": managing.versions_of(db, row),
@@ -163,7 +163,7 @@ def manage_page(
             "windows": windows_of(db, row),
             "next_window": next_window(db, row),
             "sharing": managing.sharing(db, row),
-            "unreadable": unreadable_views(db, replace(facts_of(hub, db), unreadable=unread), request_gettext(request)),
+            "unreadable": _unreadable(hub, db, row, request_gettext(request)),
             "forgettable": _forgettable(row),
             "shared": shared,
             "shared_names": [each.name for each in shared or () if each.owner == caller.id],
@@ -242,6 +242,10 @@ def _done(
     except CloisterError as error:
         return manage_page(request, hub, caller, name, problem_of(error), form)
     return go(request, f"/datasets/{name}/manage", said)
+
+
+def _unreadable(hub: Hub, db: Db, row: DataSet, _: Callable[..., str]) -> list[UnreadableView]:
+    return unreadable_views(db, replace(facts_of(hub, db), unreadable=tuple(policies_in_row(row)[1])), _)
 
 
 def _forgettable(row: DataSet) -> bool:

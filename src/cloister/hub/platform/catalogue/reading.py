@@ -18,7 +18,7 @@ from cloister.hub.caller import Caller
 from cloister.hub.database import damaged, readable
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
-from cloister.hub.decisions.policy import Policy, decide
+from cloister.hub.decisions.policy import Object, Policy, decide
 from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import of_data_set
 from cloister.hub.problems import Missing
@@ -99,7 +99,7 @@ def seen(hub: Hub, db: Db, caller: Caller, name: str, action: str = "dataset.see
     row = db.scalar(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted"))
     try:
         if row is not None:
-            check(hub, db, caller, action, facts_of(hub, db).data_sets.get(row.id) or data_set_object(row))
+            check(hub, db, caller, action, _object(hub, db, row))
             if not row.declaration.get("columns"):
                 raise damaged()
             return row
@@ -211,3 +211,7 @@ def _fits(row: DataSet, words: list[str]) -> bool:
     policy = policy_of(row)
     text = " ".join([row.name, row.title, row.about, *policy.labels, *row.declaration.get("columns", {})]).casefold()
     return all(word in text for word in words)
+
+
+def _object(hub: Hub, db: Db, row: DataSet) -> Object:
+    return facts_of(hub, db).data_sets.get(row.id) or data_set_object(row)

@@ -155,8 +155,7 @@ def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label:
             "title": row.window.get("title", row.title),
             "population": str(row.window["population"]),
         }
-        unbound = {"columns": {**row.declaration["columns"], column: {"kind": "date"}}} if column else {}  # but its own days
-        declared["declaration"] = {**row.declaration, **unbound}
+        declared["declaration"] = _unbound(row.declaration, column) if column else row.declaration
         declared = in_window(declared, str(row.window["every"]), label or next_window(db, row), column)
         wanted = Wanted(
             **declared,
@@ -229,6 +228,11 @@ def _check_fits(row: DataSet, schema: Mapping[str, str]) -> None:
         _same_columns(row, schema)
     else:
         check_against(row.name, row.declaration, schema)
+
+
+def _unbound(declaration: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """A window's declaration without what it says of its own days."""
+    return {**declaration, "columns": {**declaration["columns"], column: {"kind": "date"}}}
 
 
 def check_open(row: DataSet) -> None:
