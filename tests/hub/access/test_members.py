@@ -242,3 +242,17 @@ def test_hours_are_those_of_the_hubs_zone(tmp_path: Any, clock: Clock) -> None:
             assert f"08:00–12:00 {zone}" in page
         finally:
             house.close()
+
+
+def test_a_request_of_somebody_who_left_the_project_lets_nobody_in(house: House, owner: Visitor, person: People) -> None:
+    lead, gone = person("analyst"), person("analyst")
+    project = study(lead)
+    api(lead, "/projects/study/members", {"email": gone.caller.email})
+    api(gone, "/projects/study/join")
+    wish = {"data_set": "people", "purpose": "hearts", "wanted": ASKING, "project": project}
+    number = api(gone, "/access-requests", wish).json()["id"]
+    api(lead, f"/projects/study/members/{gone.id}", method="DELETE")
+    told = api(owner, f"/access-requests/{number}/grant", {"rules": ASKING})
+    assert (told.status_code, told.json()["detail"]) == (409, "whoever sent it has left its project")
+    assert ask(lead, project) == 403
+    assert api(owner, f"/access-requests/{number}/refuse", {"reason": "you left"}).status_code == 200

@@ -130,3 +130,18 @@ def test_what_one_does_oneself_and_what_is_done_to_others_is_no_notice(world: Wo
     root.post(f"/people/{number}/roles", f"/people/{number}", role=["owner", "analyst"])
     with world.hub.database.reading() as db:
         assert [(each.action, each.serious) for each in notices(db, number)] == [("roles.give", False)]
+
+
+def test_nobody_who_has_a_password_makes_a_link_around_it(world: World, root: Browser) -> None:
+    """Of one's own acts there is no notice: whoever found the browser open could have taken the account in silence."""
+    number = world.find("root@example.org").id
+    assert "password-link" not in root.get(f"/people/{number}").text
+    told = root.post(f"/people/{number}/password-link", f"/people/{number}")
+    assert told.status_code == 403
+    assert "changed with the current one" in told.text.replace("&#39;", "'")
+    assert "/link/" not in told.text
+    world.person("sso@example.org", "administrator", password=None)
+    with world.hub.database.begin() as db:
+        person = person_of_address(db, "sso@example.org")
+        assert person is not None
+        assert password_link(world.hub, db, Caller(id=person.id, name="S", via="session"), person)

@@ -24,7 +24,7 @@ from cloister.hub.platform.access.drafts import check_grant
 from cloister.hub.platform.access.granting import grant_in, own_data_set, seen_data_set, state_of_grant
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.access import AccessRequest, Grant, Message, Project, ProjectDataSet
+from cloister.hub.records.access import AccessRequest, Grant, Message, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row, wanted_in_row
 from cloister.printable import is_text
@@ -119,8 +119,10 @@ def grant_request(hub: Hub, db: Session, caller: Caller, number: str, draft: Map
     row, data_set, which = _to_be_decided(hub, db, caller, number)
     members = {"projects": [row.project]} if row.project else {"people": [row.person]}
     if row.project:  # it works with the data set from now on, so its page shows that, and the owner sees the project
-        if db.get_one(Project, row.project).closed is not None:
-            raise Conflict("The request was left as it is", why="its project is closed", instead="refuse it")
+        inside = db.get(ProjectMember, (row.project, row.person)) is not None
+        if not inside or db.get_one(Project, row.project).closed is not None:
+            why = "its project is closed" if inside else "whoever sent it has left its project"
+            raise Conflict("The request was left as it is", why=why, instead="refuse it")
         kept = ProjectDataSet(project=row.project, data_set=data_set.id, asked=row.created)
         kept.approved, kept.approved_by = hub.now(), caller.id
         db.merge(kept)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
+from cloister.errors import AccessDenied
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, STEWARD, actions
 from cloister.hub.hub import Hub
@@ -69,7 +70,10 @@ def invite(hub: Hub, db: Session, caller: Caller, *, email: str, roles: Iterable
 
 
 def password_link(hub: Hub, db: Session, caller: Caller, person: Person) -> str:
-    """A link by which a person sets a new password; an earlier one stops working. They are told (`notices.py`)."""
+    """A link by which a person sets a new password; an earlier one stops working. They are told (`notices.py`), and of one's own
+    acts nobody is: so whoever has a password changes it with that."""
+    if person.id == caller.id and person.password is not None:
+        raise AccessDenied("The link was not made", why="your own is changed with the current one", instead="/account/password")
     if person.blocked:
         raise Conflict("The link was not made", why="the person is blocked", instead="unblock them first")
     log_event(hub, db, caller, "people.password-link", person.id)  # first: as above
