@@ -17,7 +17,6 @@ import cloister as cl
 from cloister import query
 from cloister.query import parse, refusals
 from cloister.query.views import row_condition
-from cloister.session import Question, Sum
 from tests.query.test_pages import REFUSALS
 
 RENAMED = {
@@ -458,21 +457,3 @@ def test_signs_of_a_chinese_keyboard_are_named_and_the_line_is_written_with_plai
     with pytest.raises(cl.CloisterError) as within:
         parse("SELECT nope FROM people WHERE sex = '（F'", {"people": people})
     assert "full-width" not in str(within.value), "within quotes they stay"
-
-
-def test_what_a_plan_refuses_of_a_text_is_written_as_sql(session: cl.Session) -> None:
-    """They said `Count(column="grade")`; to a question in Python they say it still."""
-    for asked, instead in {
-        "SUM(grade)": "COUNT(grade)",
-        "AVG(hired)": "COUNT(hired)",
-        "MIN(grade)": "MODE(grade)",
-        "AVG(CAST(level AS VARCHAR))": "COUNT(CAST(level AS VARCHAR))",
-        "CORR(level, level)": "VARIANCE(level)",
-    }.items():
-        with pytest.raises(cl.CloisterError) as refused:
-            session.sql(f"SELECT {asked} AS n FROM staff", spend=1)
-        assert refused.value.instead == instead
-        assert asked_with(session, f"SELECT {instead} AS n FROM staff") is None
-    with pytest.raises(cl.UnsupportedQuery) as refused:
-        session.measure(Question(table="staff", statistics=(Sum(column="grade"),)), spend=1)
-    assert refused.value.instead == 'Count(column="grade")'

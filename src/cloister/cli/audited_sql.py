@@ -72,11 +72,9 @@ class Without(Source):
 @contextmanager
 def question(sql: str, *, spend: str, remove: str, tables: Path | None, dialect: str | None) -> Iterator[Subject]:
     """The question as something that can be audited, while its tables are open."""
-    from cloister.cli.declared import load
     from cloister.query import Session
-    from cloister.samples import tables as sample_tables
 
-    found, budgets = load(tables) if tables is not None else (dict(sample_tables()), {})
+    found, budgets = _declared(tables)
     budget = {
         name: budgets.get(name, PureDP(spend)) for name in {_population(name, each) for name, each in found.items()} if name
     }
@@ -149,6 +147,13 @@ def _number(cell: Any) -> float:
     if isinstance(cell, datetime.date):
         return float(cell.toordinal())
     return float(zlib.crc32(cell.encode())) if isinstance(cell, str) else float(cell)
+
+
+def _declared(path: Path | None) -> tuple[Tables, dict[str, Guarantee]]:
+    from cloister.cli.declared import load
+    from cloister.samples import tables as sample_tables
+
+    return (dict(sample_tables()), {}) if path is None else load(path)
 
 
 def _population(name: str, table: PrivateTable | PublicTable) -> str | None:

@@ -26,9 +26,8 @@ from cloister.query.dialect import canonical, dialect_named
 from cloister.query.refusals import EXAMPLE
 from cloister.query.sources import Tables
 from cloister.query.words import statement, unheard
-from cloister.session import Question
 from cloister.tables import Category, PrivateTable, PublicTable
-from cloister.tables.expression.names import alias, needs_quotes, quoted
+from cloister.tables.expression.names import alias, needs_quotes
 
 _NUMBERS = frozenset({"age", "pay", "cost", "fee", "hours", "x", "y", "column", "expression", "numerator", "divisor"})
 _KEYS = frozenset({"sex", "educ", "ward", "town"})
@@ -50,7 +49,6 @@ _VALUES = {"low": "0", "high": "100"}
 _PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?<![\w.])cl\.\w+|\b[A-Za-z_]\w*\b(?!\s*\()|\b[A-Za-z_]\w*\b")
 _PROSE = re.compile(r"\b(the|a|an|each|two|another|fewer|from|read|one|both|all|columns?) [a-z]+\b(?! *[(.])")
 _OUTSIDE = re.compile(r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`)|[^'\"`]+")
-_STATISTIC = re.compile(r'(Count|Mode|Variance)\(column="(.*)"\)')
 _WIDE = str.maketrans("（），；．＝＜＞＊＋－／％！　“”‘’０１２３４５６７８９", "(),;.=<>*+-/%! ''''0123456789")
 _MOST_GROUPS = 100
 _MOST_BARE = 8
@@ -248,15 +246,6 @@ def _can_be_read(sql: str, dialect: str | None) -> bool:
             return statement(sql, dialect) is not None
     except Exception:  # sqlglot fails in many ways on text that is no SQL
         return False
-
-
-def in_sql(refusal: CloisterError, question: Question) -> CloisterError:
-    """The refusal of a plan, in SQL where its line is a statistic, and the question names its own as a text does: `avg(Sex)`."""
-    found = _STATISTIC.fullmatch(refusal.instead)
-    if found is None or not any("(" in each.name for each in question.statistics):
-        return refusal
-    column = found[2] if found[2] in dict(getattr(question.table, "scalars", ())) else quoted(found[2])
-    return type(refusal)(refusal.what, why=refusal.why, instead=f"{found[1].upper()}({column})")
 
 
 def in_words_of(refusal: CloisterError, sql: str, tables: Tables, dialect: str | None) -> CloisterError:

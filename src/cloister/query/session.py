@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sqlglot import exp
 
-from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee, PureDP, exact_positive, text_of
 from cloister.query.forms import Forms
@@ -34,7 +34,6 @@ from cloister.session.state.view import Seen
 from cloister.tables import Expression
 
 if TYPE_CHECKING:
-    from cloister.session.planning.shape import Shape
     from cloister.traces.feed import Late
     from cloister.traces.moments import Moment
     from cloister.traces.watch import FreshWatch, Watch
@@ -467,15 +466,6 @@ class Session(Door):
                 for part in parsed.above.parts
             ]
         )
-
-    def _shape(self, question: Question) -> Shape:
-        try:
-            return super()._shape(question)
-        except CloisterError as error:
-            refusal = error
-        from cloister.query.remedies import in_sql  # only what is refused needs remedies
-
-        raise in_sql(refusal, question)
 
     def _free(self, parsed: Parsed) -> Release | None:
         """The answer that public tables or the declaration alone give; None where that is none."""

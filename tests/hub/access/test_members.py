@@ -253,6 +253,6 @@ def test_a_request_of_somebody_who_left_the_project_lets_nobody_in(house: House,
     number = api(gone, "/access-requests", wish).json()["id"]
     api(lead, f"/projects/study/members/{gone.id}", method="DELETE")
     told = api(owner, f"/access-requests/{number}/grant", {"rules": ASKING})
-    assert (told.status_code, told.json()["detail"]) == (409, "whoever sent it has left its project")
+    assert (told.status_code, told.json()["detail"]) == (409, "the person who sent it has left its project")
     assert ask(lead, project) == 403
     assert api(owner, f"/access-requests/{number}/refuse", {"reason": "you left"}).status_code == 200

@@ -121,7 +121,7 @@ def grant_request(hub: Hub, db: Session, caller: Caller, number: str, draft: Map
     if row.project:  # it works with the data set from now on, so its page shows that, and the owner sees the project
         inside = db.get(ProjectMember, (row.project, row.person)) is not None
         if not inside or db.get_one(Project, row.project).closed is not None:
-            why = "its project is closed" if inside else "whoever sent it has left its project"
+            why = "its project is closed" if inside else "the person who sent it has left its project"
             raise Conflict("The request was left as it is", why=why, instead="refuse it")
         kept = ProjectDataSet(project=row.project, data_set=data_set.id, asked=row.created)
         kept.approved, kept.approved_by = hub.now(), caller.id
