@@ -159,6 +159,8 @@ def test_drivers_that_ask_for_types_are_told_them(running: Running) -> None:
         ("sex = 'x'::point", "sex = 'x'::point"),
         ("pay > 2.5::numeric(3,1)", "pay > 2.5"),
         ("pay > 2.55::numeric(3,1)", "pay > 2.55::numeric(3,1)"),
+        ("pay > 1e-5::numeric(3,1)", "pay > 1e-5::numeric(3,1)"),
+        ("pay > 'NaN'::numeric(3,1)", "pay > 'NaN'::numeric(3,1)"),
         ("sex = 'FM'::varchar(1)", "sex = 'FM'::varchar(1)"),
         ("sex = E'\\x46'::text", "sex = E'\\x46'::text"),
     ],

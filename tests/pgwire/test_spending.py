@@ -148,3 +148,14 @@ def test_a_spend_may_be_set_as_the_connection_begins(running: Running) -> None:
     with running.connect(options="-c cloister.spend=0.5") as connection:
         assert connection.execute("SELECT COUNT(*) FROM people").fetchone() is not None
     assert running.charges == 1
+
+
+def test_a_full_width_sign_behind_a_name_is_named_and_costs_nothing(running: Running) -> None:
+    with Raw(running.port).log_in() as raw:
+        raw.query("SET cloister.spend = '0.5'")
+        for text in ("SELECT COUNT(*) FROM people；", "SELECT COUNT(*) FROM people　WHERE age＞30"):
+            told = error(raw.query(text))
+            assert "full-width signs" in told["M"], told
+            assert "FROM people" in told["H"]
+        assert rows(raw.query("SELECT 1 AS 人；"))
+    assert running.charges == 0

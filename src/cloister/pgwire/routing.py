@@ -21,6 +21,7 @@ from cloister.pgwire.inference import inferred, spelled_out, uncast
 from cloister.pgwire.parameters import bound
 from cloister.pgwire.statements import Select, Set
 from cloister.pgwire.words import quoted_text, unquoted, without, words
+from cloister.query.remedies import with_plain_signs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +49,8 @@ def route(question: Select, declared: Tables) -> Route:
         return Route(text=question.text, private=True, calls=True)
     names = {name.lower() for name in declared}
     named = _named(question, names)
-    if named is not None and not named:
+    signs = replace(question, text=with_plain_signs(question.text))  # a full-width one behind a name would hide it
+    if named is not None and not named and (signs == question or not _named(signs, names)):
         return Route(text=question.text, private=False)
     text = spelled_out(uncast(_without_schema(question.text, names)), _kinds(declared, named or names))
     return Route(text=text, private=True, named=named or frozenset())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from cloister.pgwire.failures import Refused
 from cloister.pgwire.parameters import elements_of, spell
@@ -160,7 +161,14 @@ def _cast(value: Value, rest: Rest) -> Value:
     """A value as another type; refused where the size of that would shorten or round it."""
     start, kind, text = rest.at, type_in(rest), value.text or ""
     size = [int(word.text) for word in rest.own[start : rest.at] if word.kind == "number"]
-    long, most = (len(text), size[:1]) if kind.name in ("varchar", "bpchar", "char") else (len(text.partition(".")[2]), size[1:])
+    long, most = (len(text), size[:1]) if kind.name in ("varchar", "bpchar", "char") else (_places(text), size[1:])
     if size and long > sum(most):
         raise Refused("This cast is not supported", why="it shortens or rounds a constant", instead="the shorter constant")
     return Value(value.text, kind.name, value.elements)
+
+
+def _places(text: str) -> int:
+    try:
+        return max(-int(Decimal(text).as_tuple().exponent), 0)  # as it is when written out
+    except (ArithmeticError, ValueError):  # no number, or none that is finite; a moment has the digits of its seconds
+        return len(text.partition(".")[2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import func, select
 
-from cloister.hub.platform.accounts import throttle
+from cloister.hub.platform.accounts import sessions, throttle
 from cloister.hub.problems import TooMany
 from cloister.hub.records.accounts import Attempts
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, Browser, World
@@ -120,7 +120,7 @@ def test_many_guesses_at_once_gain_nothing(world: World) -> None:
 def test_what_is_forgotten_is_swept_out(world: World) -> None:
     fail(world.browser(), times=3)
     world.clock.move(days=3)
-    world = world.again()
+    sessions.sweep(world.hub)
     with world.hub.database.reading() as db:
         assert db.scalar(select(func.count()).select_from(Attempts)) == 0
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from cloister.errors import CloisterError
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import expire, live_of, managing
 from cloister.hub.platform.catalogue.registering import Wanted, registered
+from cloister.hub.records.accounts import Attempts, SignOn, WebSession
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.services.asking import QuestionRequest, ask
 from cloister.privacy import PureDP
@@ -191,6 +194,24 @@ def test_the_keeper_makes_a_job_of_the_owner(world: World, ada: Sender) -> None:
     finally:
         other.close()
     assert world.rows(DataSet)[0].state == "closed"
+
+
+def test_the_keeper_forgets_visits_sessions_and_attempts_that_are_long_over(world: World, ada: Sender) -> None:
+    def held() -> list[int]:
+        with world.hub.database.reading() as db:
+            return [db.scalar(select(func.count()).select_from(each)) or 0 for each in (WebSession, Attempts, SignOn)]
+
+    with world.hub.database.begin() as db:
+        soon = world.hub.now() + timedelta(minutes=10)
+        db.add(SignOn(digest="d", browser="b", nonce="n", verifier="v", expires=soon))
+        db.add(Attempts(subject="s", failures=1, last=world.hub.now()))
+    before, keeper = held(), world.hub.parts["catalogue keeper"]
+    assert min(before) > 0
+    keeper.look()
+    assert held() == before
+    world.clock.move(days=60)
+    keeper.look()
+    assert held() == [0, 0, 0]
 
 
 def test_windows_have_budgets_of_their_own(world: World, ada: Sender) -> None:

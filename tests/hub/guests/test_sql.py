@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from sqlalchemy import update
 
+from cloister.hub.generation import bump
+from cloister.hub.platform.access import grant
 from cloister.hub.platform.jobs import Workers
+from cloister.hub.records.access import Grant
 from cloister.hub.services.guests.sql import RunFunction
 from cloister.pgwire import FreeAnswer
 from cloister.privacy import PureDP
@@ -151,3 +155,21 @@ def test_of_a_run_columns_their_order_and_a_limit_may_be_asked_for(play: Play, m
                 assert [each.name for each in cursor.description or ()] == ["name", "V"]
         told = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {RUN} AS r LIMIT 1").fetchall())
         assert "cost: ε = 0.25" in told
+
+
+def test_rows_that_used_up_a_share_are_given_to_the_end(play: Play) -> None:
+    """The step that looks whether the run may still be ordered asked for its price once more."""
+    with play.house.hub.database.begin() as db:
+        db.execute(update(Grant).where(Grant.role == "runner", Grant.kind == "data-set").values(revoked=play.house.hub.now()))
+        bump(db)
+    rules = {"actions": ["algorithm.run"], "algorithms": ["a1"], "share": {"epsilon": "0.25"}}
+    grant(play.house.hub, play.owner.caller, data_set="people", role="shared", members={"people": [play.u3.id]}, rules=rules)
+    with connected(play) as connection:
+        connection.execute(f"DECLARE c SCROLL CURSOR WITH HOLD FOR {RUN}")
+        with worker(play):
+            first = connection.execute("FETCH 1 FROM c").fetchall()
+        assert len(first) == 1
+        assert connection.execute("FETCH FIRST FROM c").fetchall() == first
+        with pytest.raises(psycopg.Error, match="share"), worker(play):
+            connection.execute(RUN)
+    assert play.spent == "ε = 0.25"

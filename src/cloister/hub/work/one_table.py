@@ -139,11 +139,13 @@ def ready_table(
     paid: Mapping[str, Guarantee] | None = None,
     beside: Iterable[str] = (),
     unit: bool = False,
+    charges: bool = True,
 ) -> ReadyTable[Wanted]:
     """The session that may do an order's work on those columns of its table, or the refusal. Nothing is spent and no row is read.
     `method`: by which rules know it. `action`, `spend`: where the order names it otherwise. `paid`: what was charged for it
     already, by population, of attempts that were killed. `beside`: public data sets that it reads whole. `unit`: it reads the
-    column that says whose a row is, too."""
+    column that says whose a row is, too. `charges`: whether anything may be charged."""
+    charge = charge if charges else lambda _session, _table, budget: zero_of(budget)
     facts, wanted = facts_of(hub, db), cast("Any", order)
     which, spend = _named(hub, caller, facts, wanted.table), wanted.spend if spend is None else spend
     named = {each: getattr(order, each) for each in ("purpose", "project", "algorithm")}
@@ -156,8 +158,8 @@ def ready_table(
         asked = cost if amount_of(cost) > 0 else None
         check_max_delta(hub.settings.max_delta, work.words.name, asked, hub.ledger.spent(which.population))
         assert isinstance(declared, PrivateTable)
-        charges = {which.population: cost}
-        return ReadyTable(**vars(found), order=order, table=declared, cost=one.cost(), charge=cost, charges=charges)
+        costs = {which.population: cost}
+        return ReadyTable(**vars(found), order=order, table=declared, cost=one.cost(), charge=cost, charges=costs)
 
 
 @dataclass(frozen=True, kw_only=True)

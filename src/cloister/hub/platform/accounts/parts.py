@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cloister.hub.platform.accounts import second_factor, sessions, throttle
+from cloister.hub.platform.accounts import second_factor
 from cloister.hub.platform.accounts.hashing import Hasher
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Parts:
 
 
 def opened(hub: Hub) -> None:
-    """Called when a process opens the hub: make the parts, and sweep out what is long over."""
+    """Called when a process opens the hub: make the parts."""
     from cloister.hub.platform.accounts.oidc import Provider
 
     settings = hub.settings
@@ -35,9 +35,6 @@ def opened(hub: Hub) -> None:
         )
     hub.parts[_NAME] = Parts(provider=provider)
     hub.secret(second_factor.SECRET)  # made here, since codes are kept inside of transactions
-    with hub.database.begin() as db:
-        throttle.forget_old(db, hub.now())
-        sessions.sweep(db, hub.now())
 
 
 def parts_of(hub: Hub) -> Parts:

@@ -20,12 +20,12 @@ from cloister.hub.decisions.callers import USED_EACH, caller_from, caller_of_tok
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.problems import Missing
-from cloister.hub.records.accounts import Person, SignOn, WebSession
+from cloister.hub.records.accounts import Attempts, Person, SignOn, WebSession
 from cloister.hub.settings import Settings
 
 _AGENT = 200
 _ADDRESS = 64
-_KEPT = timedelta(days=30)
+_KEPT, _ATTEMPTS_KEPT = timedelta(days=30), timedelta(days=2)
 _OWN_TOKEN = ("/metrics",)
 """Addresses whose bearer token is not one of ours."""
 
@@ -185,10 +185,13 @@ def end_named(hub: Hub, db: Session, person: str, name: str) -> str:
     raise Missing("There is no such session", why="it has ended, or is not yours", instead="/account/sessions")
 
 
-def sweep(db: Session, now: datetime) -> None:
-    """Forget sessions that ended long ago, and visits to the identity provider that never came back."""
-    db.execute(delete(WebSession).where(WebSession.expires < now - _KEPT))
-    db.execute(delete(SignOn).where(SignOn.expires < now))
+def sweep(hub: Hub) -> None:
+    """Forget sessions and attempts of long ago, and visits to the identity provider that never came back."""
+    now = hub.now()
+    with hub.database.begin() as db:
+        db.execute(delete(WebSession).where(WebSession.expires < now - _KEPT))
+        db.execute(delete(SignOn).where(SignOn.expires < now))
+        db.execute(delete(Attempts).where(Attempts.last < now - _ATTEMPTS_KEPT))
 
 
 def _name(hub: Hub, session: str) -> str:

@@ -30,7 +30,6 @@ _FREE_OF_NETWORK = 50
 _LONGEST_WAIT = 900
 _FORGOTTEN = timedelta(minutes=10)
 """One failure is forgotten each so often."""
-_KEPT = timedelta(days=2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,11 +111,6 @@ def forgive(hub: Hub, db: Session, mine: Subject, *shared: Subject) -> None:
         if row is not None:
             row.failures = max(0, row.failures - 1)
             row.until = None if wait_after(row.failures, subject.free) == 0 else row.until
-
-
-def forget_old(db: Session, now: datetime) -> None:
-    """Sweep out what has long been forgotten."""
-    db.execute(delete(Attempts).where(Attempts.last < now - _KEPT))
 
 
 def _row(hub: Hub, db: Session, subject: Subject, now: datetime) -> tuple[Attempts, Subject]:

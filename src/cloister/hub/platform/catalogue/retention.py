@@ -19,6 +19,7 @@ from cloister.hub.caller import Caller
 from cloister.hub.database import of_each
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
+from cloister.hub.platform.accounts import sweep
 from cloister.hub.platform.catalogue.arrivals import forget_old
 from cloister.hub.platform.catalogue.live import live_of
 from cloister.hub.platform.catalogue.managing import forget_keys, remove, versions_of
@@ -117,6 +118,7 @@ class Keeper:
         if live.shared:
             close_shared(self._hub, live.shared)
         forget_old(self._hub)
+        sweep(self._hub)
         with self._hub.database.begin() as db:
             forget_views(db, self._hub.now())
         with self._hub.database.reading() as db:

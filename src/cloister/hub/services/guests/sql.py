@@ -74,9 +74,9 @@ class RunFunction:
         return Expected(cost=found.cost, margins=expected(hub, found, how.confidence))
 
     def check(self, hub: Hub, caller: Caller, given: Sequence[str], how: Asking) -> None:
-        """Refuse who could not order it any more."""
+        """Refuse who could not order it any more; it is paid for."""
         with hub.database.reading() as db:
-            RUNNING.ready(hub, db, caller, _order(given, how))
+            RUNNING.ready(hub, db, caller, _order(given, how), charges=False)
 
     def call(self, hub: Hub, caller: Caller, given: Sequence[str], how: Asking) -> FreeAnswer:
         """Order it, wait for it, and give what left."""
