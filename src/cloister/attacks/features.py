@@ -106,9 +106,7 @@ def _of_rows(left: Array, right: Array) -> list[Feature]:
     found += [Feature(f"coordinate {j + 1} minus coordinate {i + 1}", _difference(i, j)) for i, j in pairs]
     if left.dtype.kind == "f":
         found += [Feature(f"the lowest bit set in coordinate {i + 1}", _grain_of(i)) for i in shown if i < _GRAINS_UP_TO]
-        found.append(
-            Feature("which coordinates are missing", lambda rows: row_codes(np.isnan(rows).astype(np.int64)), identity=True)
-        )
+        found.append(Feature("which coordinates are missing", _missing, identity=True))
     found += [
         Feature("the whole row", row_codes, identity=True),
         Feature("the number of neighbouring coordinates that are equal", lambda rows: (rows[:, 1:] == rows[:, :-1]).sum(axis=1)),
@@ -168,3 +166,7 @@ def _difference(i: int, j: int) -> Callable[[Array], Array]:
 
 def _grain_of(i: int) -> Callable[[Array], Array]:
     return lambda rows: grain(rows[:, i])
+
+
+def _missing(rows: Array) -> Array:
+    return row_codes(np.isnan(rows).astype(np.int64))

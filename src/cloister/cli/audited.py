@@ -272,6 +272,10 @@ def _steps(left: Any, right: Any) -> list[Fraction]:
     return [Fraction(abs(a - b)) for a, b in pairs]
 
 
+def _sum(left: Any, right: Any) -> Fraction:
+    return sum(_steps(left, right), Fraction(0))
+
+
 def _largest(left: Any, right: Any) -> Fraction:
     return max(_steps(left, right))
 
@@ -328,9 +332,7 @@ NAMED: Mapping[str, _Named] = {
     "gaussian": _Named(make=_gaussian, worlds=("0", "1"), apart=_largest, shape="one"),
     "geometric": _Named(make=_of_epsilon("geometric", "Geometric"), worlds=("0", "1"), apart=_largest, shape="one"),
     "kary-response": _Named(make=_kary, worlds=("0", "1"), apart=None, shape="one", run=_at_once),
-    "laplace": _Named(
-        make=_laplace, worlds=("0", "1"), apart=lambda left, right: sum(_steps(left, right), Fraction(0)), shape="one"
-    ),
+    "laplace": _Named(make=_laplace, worlds=("0", "1"), apart=_sum, shape="one"),
     "permute-and-flip": _Named(
         make=_of_epsilon("permute-and-flip", "PermuteAndFlip"), worlds=("[1, 0, 0]", "[0, 1, 1]"), apart=_largest, shape="a list"
     ),

@@ -160,7 +160,7 @@ def _rows(source: TextIO, named: Sequence[str]) -> Iterator[_Row]:
         return _objects(lines, named)
     with suppress(csv.Error):
         table = csv.DictReader(lines, delimiter=by)
-        if all((table.fieldnames or []).count(name) == 1 for name in named):  # of two, whichever is last would be read
+        if all((table.fieldnames or []).count(name) == 1 for name in named):  # of two, the last would be read
             return _records(table, named)
     if first.lstrip().startswith(("[", "{")):
         why, instead = "JSON has an object in each line", '{"at": "2026-01-01T00:05Z", "room": "hall"}'

@@ -52,9 +52,7 @@ def is_constant(tree: exp.Expression) -> bool:
     >>> is_constant(parse_one("2 * (3 - 1)")), is_constant(parse_one("age + 1"))
     (True, False)
     """
-    return all(
-        isinstance(part, _PARTS) or (part.arg_key == "unit" and isinstance(part.parent, exp.Interval)) for part in tree.walk()
-    )
+    return all(isinstance(part, _PARTS) or _is_unit(part) for part in tree.walk())
 
 
 def counts_rows(tree: Any) -> bool:
@@ -123,6 +121,10 @@ def shifted(interval: exp.Expression, unit: exp.Expression | None = None) -> tup
     if number is None or number > 1_000_000 or len(str(number)) > digits_allowed or word not in {*_MONTHS, *_DAYS}:
         raise unsupported(f"The interval {shown(interval)}", "INTERVAL '3' MONTH")
     return sign * number, word
+
+
+def _is_unit(part: exp.Expression) -> bool:
+    return part.arg_key == "unit" and isinstance(part.parent, exp.Interval)
 
 
 def _unit_of(unit: exp.Expression | None) -> tuple[str, int]:

@@ -246,7 +246,7 @@ def telling(
 
     Guarantee: what the share says. One person more raises one bin's largest count by 0 or 1: each score has sensitivity 1, and
     all move the same way. Each column is one choice among those that are left, by `PermuteAndFlip`, and the choices' parts sum to
-    the share. Where there is none, they are the best; of equals the first in `order`, which nobody's data had a say in.
+    the share. Where there is none, they are the best; of equals the first in `order`, which is drawn without data.
     """
     shares = loss.shares()
     scores = [int(sums(place, shares, columns.bins_of(at)).max(axis=1).sum()) for at, place in enumerate(places)]

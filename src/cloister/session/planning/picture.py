@@ -58,8 +58,7 @@ def picture(plan: Plan) -> str:
         left = 1 + number * (_WIDTH + _GAP)
         drawn.append(f'<text x="{left}" y="16" font-weight="bold" fill="#4a6b8a">{head}</text>')
         if number:
-            ends = f"M{left - _GAP + 6} 46 H{left - 6}"
-            drawn.append(f'<path d="{ends} m-6 -5 l6 5 l-6 5" fill="none" stroke="#9db4c9" stroke-width="2"/>')
+            drawn.append(_arrow(left - _GAP + 6, left - 6))
         top = 28
         for box in boxes:
             drawn.append(_drawn(box, left, top))
@@ -97,3 +96,7 @@ def _text(lines: Sequence[str], left: int, top: int) -> list[str]:
     return [
         f'<text x="{left}" y="{top + 13 + _LINE * number}" fill="#222">{escape(line)}</text>' for number, line in enumerate(lines)
     ]
+
+
+def _arrow(start: int, end: int) -> str:
+    return f'<path d="M{start} 46 H{end} m-6 -5 l6 5 l-6 5" fill="none" stroke="#9db4c9" stroke-width="2"/>'

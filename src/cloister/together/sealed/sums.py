@@ -181,10 +181,7 @@ class SumReader:
         places = sorted({place for place, _ in homes})
         by_cell = replace(asked, keys=(*asked.keys, CELL), aggregates=(Aggregate("rows", "rows"),), max_rows=None)
         found = {place: self._over(place, table).aggregate(by_cell) for place in places}
-        keys = [
-            np.stack([*found[place].keys[:-1]], axis=1) if asked.keys else np.zeros((len(found[place]), 1), dtype=np.int64)
-            for place in places
-        ]
+        keys = [np.stack([*found[place].keys[:-1]], axis=1) if asked.keys else _none(found[place]) for place in places]
         codes, inverse = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
         if not asked.keys:  # one group, also of no cells
             codes, inverse = np.zeros((1, 0), dtype=np.int64), np.zeros(sum(map(len, keys)), dtype=np.int64)
@@ -325,6 +322,10 @@ def check_room(request: NoisedRequest, rows: int) -> None:
 def sizes_of(request: NoisedRequest) -> list[int]:
     """How many numbers each of a request's integers has."""
     return [int(np.prod(shape)) for shape in shapes_of(request)]
+
+
+def _none(found: Groups) -> npt.NDArray[np.int64]:
+    return np.zeros((len(found), 1), dtype=np.int64)
 
 
 def _modulo(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:

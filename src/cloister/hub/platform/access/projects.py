@@ -112,7 +112,7 @@ def remove_member(hub: Hub, db: Session, caller: Caller, name: str, person: str)
         db.delete(member)
         withdraw_invitation(hub, db, caller, row, known.email)  # else they would join again by it
         named = cast(Grant.attributes, String).contains(row.id, autoescape=True)
-        for grant in db.scalars(select(Grant).where(named, Grant.revoked.is_(None))).all():  # whoever asked for it
+        for grant in db.scalars(select(Grant).where(named, Grant.revoked.is_(None))).all():  # with a request behind it, or none
             forget_in(db, grant, known.id)  # if they join again, each owner is asked again
         bump(db)
         _told(hub, db, caller, "project.manage", row, left=known.id)

@@ -71,7 +71,7 @@ def invite(hub: Hub, db: Session, caller: Caller, *, email: str, roles: Iterable
 
 def password_link(hub: Hub, db: Session, caller: Caller, person: Person) -> str:
     """A link by which a person sets a new password; an earlier one stops working. They are told (`notices.py`), and of one's own
-    acts nobody is: so whoever has a password changes it with that."""
+    acts nobody is: so a person with a password changes it by that."""
     if person.id == caller.id and person.password is not None:
         raise AccessDenied("The link was not made", why="your own is changed with the current one", instead="/account/password")
     if person.blocked:

@@ -256,7 +256,7 @@ _BATCH = 1000
 
 def export(hub: Hub, form: Form, filters: Filters, scope: Scope) -> Iterator[str]:
     """The lines, the oldest first, in pieces; those that are written meanwhile are not among them."""
-    write = _csv if form == "csv" else lambda lines: "".join(json_of(line) + "\n" for line in lines)
+    write = _csv if form == "csv" else _jsonl
     if form == "csv":
         yield ",".join(COLUMNS) + "\r\n"
     with hub.database.reading() as db:
@@ -305,3 +305,7 @@ def _csv(lines: list[dict[str, Any]]) -> str:
 
 def _cell(value: Any) -> str:
     return harmless(json_of(value, sort_keys=True) if isinstance(value, dict) else str(value))
+
+
+def _jsonl(lines: list[dict[str, Any]]) -> str:
+    return "".join(json_of(line) + "\n" for line in lines)

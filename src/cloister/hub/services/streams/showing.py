@@ -93,13 +93,7 @@ def chart(steps: Sequence[Mapping[str, Any]], said: Callable[[Any], Any]) -> Any
 
     _, numbers = columns_of(steps[-1])
     points = [
-        {
-            "at": step["ends"],
-            "group": " ".join(map(str, line["keys"])) or numbers[0],
-            "value": one,
-            "low": one - off,
-            "high": one + off,
-        }
+        {"at": step["ends"], "group": _named(line, numbers[0]), "value": one, "low": one - off, "high": one + off}
         for step in steps
         for line in lines_of(step, said)
         for one, off in [(line["numbers"][0]["value"], line["numbers"][0]["margin"])]
@@ -110,6 +104,10 @@ def chart(steps: Sequence[Mapping[str, Any]], said: Callable[[Any], Any]) -> Any
     )
     band = base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", title=numbers[0]), y2="high:Q")
     return (band + base.mark_line(point=len(steps) < 50).encode(y="value:Q")).properties(width=520, height=240)
+
+
+def _named(line: Mapping[str, Any], otherwise: str) -> str:
+    return " ".join(map(str, line["keys"])) or otherwise
 
 
 def csv_of(steps: Iterable[Mapping[str, Any]]) -> str:
