@@ -7,7 +7,7 @@ its client has gone, since a charge stands whatever happens. A refusal is a `Clo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -76,6 +76,8 @@ class Asking:
     """Under which it is asked, by its name or its id."""
     fresh: bool = False
     margins: bool = False
+    progress: Callable[[str], None] | None = None
+    """Told each stage that is reached; a stage before the charge may refuse to go on."""
 
     @property
     def pays(self) -> bool:

@@ -101,6 +101,7 @@ class Work:
                 if not future.done() and not job.cancel():  # what has not begun never does, and is charged nothing
                     self._left = future
                     future.add_done_callback(_unheard)
+                    stop()  # before its client hears so
                     self._stopping = asyncio.ensure_future(_stopped(future, stop))
             raise self._refused()
         finally:
@@ -143,9 +144,8 @@ class Work:
 
 async def _stopped(future: asyncio.Future[Any], stop: Callable[[], None]) -> None:
     """Say it until it is heard: an engine forgets what it was told before its query began."""
-    while not future.done():
+    while not (await asyncio.wait([future], timeout=_AGAIN))[0]:
         stop()
-        await asyncio.wait([future], timeout=_AGAIN)
 
 
 def _unheard(future: asyncio.Future[Any]) -> None:

@@ -40,6 +40,8 @@ from cloister.tables import PrivateTable, PublicTable
 from cloister.tables.expression.names import alias, quoted, quoted_path
 
 UNSPENT = "SET cloister.spend = '0.1'"
+_FREE = ("preparing the tables", "reserving the cost")
+"""The stages of a question before which nothing is charged."""
 
 
 def version() -> str:
@@ -125,7 +127,7 @@ class Executor:
             self.store.portals.end(commit=commit)
 
     def interrupt(self) -> None:
-        """Ends a catalogue query that runs; a question goes on, since its charge stands."""
+        """Ends a catalogue query that runs, and a question that is not charged yet; one that is goes on, since its charge stands."""
         self._given_up = True
         if self._catalogue is not None:
             self._catalogue.interrupt()
@@ -198,7 +200,7 @@ class Executor:
 
     def _select(self, question: Select) -> Result:
         found = self._route(question)
-        how = self.variables.asking()
+        how = replace(self.variables.asking(), progress=self._check_wanted)
         if not found.private:
             told = self._looked_up(question)
             return Result(columns=told.columns, rows=told.rows, tag=told.tag, source=Source("", how))
@@ -218,6 +220,10 @@ class Executor:
             answer = repeated
         source = Source(found.text, how)
         return of_free(answer, source) if isinstance(answer, FreeAnswer) else of_release(answer, how=how, source=source)
+
+    def _check_wanted(self, stage: str) -> None:
+        if self._given_up and stage in _FREE:
+            raise Refused("The statement was canceled", why="its client gave it up before it was charged", code="57014")
 
     def _explain(self, question: Select, *, as_json: bool) -> Result:
         found = self._route(question)

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from cloister.hub.records.access import Algorithm, Grant, Project, ProjectMember
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
+from cloister.hub.work.concurrency import ConcurrencyLimit
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.house import Clock, House, Visitor
 
@@ -287,4 +289,30 @@ def test_a_repeat_is_for_the_purpose_that_is_set(stage: Stage):
         connection.execute("RESET cloister.purpose")
         with pytest.raises(psycopg.Error, match="purpose"):
             connection.execute(COUNT)
+    assert len(stage.charges) == 1
+
+
+def test_a_question_that_was_canceled_while_it_waited_for_a_seat_is_not_charged(stage: Stage):
+    seats = stage.hub.parts["asking seats"] = ConcurrencyLimit(1)
+    told: list[BaseException] = []
+
+    def ask(connection: psycopg.Connection[Any]) -> None:
+        try:
+            connection.execute(COUNT)
+        except psycopg.Error as error:
+            told.append(error)
+
+    with connect(stage) as connection:
+        connection.execute("SET cloister.spend = '0.1'")
+        with seats.taken("another"):
+            asking = threading.Thread(target=ask, args=(connection,))
+            asking.start()
+            while stage.ana.id not in seats._own and asking.is_alive():
+                asking.join(0.01)
+            connection.cancel_safe()
+            asking.join()
+        assert isinstance(told[0], psycopg.errors.QueryCanceled)
+        assert connection.execute("SHOW cloister.spend").fetchone() == ("0.1",), "after what went on for it"
+        assert stage.charges == []
+        connection.execute(COUNT)
     assert len(stage.charges) == 1

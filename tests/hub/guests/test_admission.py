@@ -175,6 +175,16 @@ def test_an_audit_that_tells_nothing_admits_nothing(play: Play) -> None:
     assert press(play.owner, "loud", "approve").status_code == 409
 
 
+def test_a_declared_mechanism_that_returned_nothing_on_as_many_rows_as_there_are_is_not_approved(play: Play) -> None:
+    """Its audit is on few; a run would be charged, and release nothing."""
+    slow = DECLARED["code"].replace("    return [sum", "    return 'late' if len(rows['age']) > 100 else [sum")
+    ready(play, "total", {**DECLARED, "code": slow})
+    audit(play, "total")
+    assert "guarantee not broken" in page(play.owner, "total")
+    refused = press(play.owner, "total", "approve")
+    assert (refused.status_code, "made-up rows" in refused.text) == (409, True)
+
+
 @pytest.mark.skipif(bool(why_not()), reason="no bubblewrap")
 def test_native_code_is_read_before_it_runs_even_on_made_up_rows(play: Play) -> None:
     stella = ready(play, "native", NATIVE)

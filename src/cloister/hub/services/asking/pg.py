@@ -134,7 +134,7 @@ class HubSession:
             if free is not None:
                 return free
             wish = replace(self._wished(caller, sql, how), spend=how.spend or "", within=how.within, fresh=how.fresh)
-            return ask(self._hub, caller, wish).release
+            return ask(self._hub, caller, wish, progress=how.progress).release
 
     def repeat(self, sql: str, how: Asking) -> Release | FreeAnswer | None:
         """An answer that was paid for and that this person may see again, or one of a released table, which costs nothing; None
