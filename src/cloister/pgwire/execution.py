@@ -127,7 +127,7 @@ class Executor:
             self.store.portals.end(commit=commit)
 
     def interrupt(self) -> None:
-        """Ends a catalogue query that runs, and a question that is not charged yet; one that is goes on, since its charge stands."""
+        """Ends a catalogue query that runs, and a question before its charge; one that is charged goes on, since that stands."""
         self._given_up = True
         if self._catalogue is not None:
             self._catalogue.interrupt()

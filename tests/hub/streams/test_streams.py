@@ -13,13 +13,13 @@ from unittest.mock import patch
 
 import pytest
 from playwright.sync_api import expect
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from cloister.errors import LedgerError
 from cloister.hub.database import Base
 from cloister.hub.ids import digest
 from cloister.hub.platform.accounts.sessions import cookie_name
-from cloister.hub.records.accounts import ApiToken
+from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
 from cloister.hub.services.streams import api, intake, release_due, releasing
 from tests.hub.house import Clock, House, Visitor
@@ -397,3 +397,11 @@ def test_what_is_computed_of_a_reading_and_where_it_is(play: Play) -> None:
     for names in ({"longitude": "at"}, {"latitude": "device"}):
         refused = play.api("POST", "", HOUSE | {"columns": {"spot": spot | names}, "since": now.isoformat(), "until": until})
         assert (refused.status_code, refused.json()["detail"]) == (422, "at, device and key are the hub's own")
+
+
+def test_a_stream_takes_nothing_while_its_owner_is_blocked(play: Play) -> None:
+    number, key = play.stream(until=(play.house.hub.now() + timedelta(hours=1)).isoformat())
+    for blocked, status in ((True, 409), (False, 202)):
+        with play.house.hub.database.begin() as db:
+            db.execute(update(Person).where(Person.id == play.ada.id).values(blocked=blocked))
+        assert play.send(number, key, play.house.hub.now().isoformat()).status_code == status

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select, text, update
 from sqlalchemy.exc import OperationalError
 
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport, SurveyTicket
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.surveys.composing import composed
@@ -247,6 +248,17 @@ def test_a_draft_and_a_closed_survey_take_nothing(field: Field) -> None:
         assert "closed" in refused.json()["detail"]
     assert field.results(number)["refused"] == {}
     assert "closed" in field.house.client().get(f"/s/{number}").text
+
+
+def test_a_survey_takes_nothing_while_its_author_is_blocked(field: Field) -> None:
+    """Nobody could read what came in, or close it."""
+    number, open_page = field.opened(), field.house.client()
+    for blocked, status in ((True, 409), (False, 201)):
+        with field.house.hub.database.begin() as db:
+            db.execute(update(Person).values(blocked=blocked))
+        assert ("This survey is closed" in open_page.get(f"/s/{number}").text) is blocked
+        assert field.send(number, field.report(number, {}, seed=1)).status_code == status
+    assert field.results(number)["n"] == 1
 
 
 def test_who_sends_a_counted_report_again_is_not_told_that_it_came_too_late(field: Field) -> None:

@@ -15,9 +15,10 @@ from threading import Event
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import text, update
 
 from cloister.crypto import fingerprint
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.surveys import JointReportRow, JointTicket
 from cloister.noise import Random
 from cloister.together.messages import RoundRefused
@@ -244,6 +245,16 @@ def test_a_closed_survey_whose_helper_is_lost_is_discarded(joint: Joint) -> None
     joint.call(number, secret, {}, status=404)
     with joint.house.hub.database.reading() as db:
         assert (db.query(JointReportRow).count(), db.query(JointTicket).count()) == (0, 0)
+    helper.close()
+
+
+def test_a_joint_survey_takes_nothing_while_its_author_is_blocked(joint: Joint) -> None:
+    number, _, helper = joint.joined(SMOKES)
+    for blocked, status in ((True, 409), (False, 201)):
+        with joint.house.hub.database.begin() as db:
+            db.execute(update(Person).values(blocked=blocked))
+        assert ("This survey is closed" in joint.house.client().get(f"/j/{number}").text) is blocked
+        assert joint.answered(number, ["yes"]).status_code == status
     helper.close()
 
 

@@ -18,6 +18,7 @@ from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id
 from cloister.hub.problems import Conflict, TooMany, Unauthenticated
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
 from cloister.hub.services.streams.opening import Declared, declared_of
 from cloister.traces.moments import moments_of
@@ -67,7 +68,7 @@ def receive_all(hub: Hub, batches: Sequence[Sent]) -> list[Answer]:
                 _check(batch, device)
                 assert device is not None
                 stream, declared = streams[device.stream]
-                if stream.state != "open":
+                if stream.state != "open" or db.get_one(Person, stream.owner).blocked:
                     raise Conflict("The readings were not accepted", why="the stream is closed", instead="another stream")
                 _count(hub, device, len(batch.readings), declared.hourly)
                 accepted.setdefault(batch.stream, []).append((place, device, batch.readings))

@@ -25,6 +25,7 @@ from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict, Missing, TooMany
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointTicket, SurveyRefusal, SurveyReport, SurveyTicket
 from cloister.hub.services.surveys.composing import of_text
 from cloister.hub.web.languages import N_
@@ -75,7 +76,7 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
             else:
                 db.add(SurveyTicket(digest=ticket, survey=number, used=True))
                 db.flush()
-            if not _open(db, number):
+            if not is_open(db, HeldSurvey, number):
                 raise closed()
             db.add(SurveyReport(id=new_id(), survey=number, body=_apart(report)))
     except IntegrityError:
@@ -150,8 +151,10 @@ def _apart(report: Report) -> str:
     return replace(report, token=new_token()).to_json()
 
 
-def _open(db: Db, number: str) -> bool:
-    return db.scalar(select(HeldSurvey.state).where(HeldSurvey.id == number)) == "open"
+def is_open(db: Db, kind: type[Kind], number: str, *, lock: bool = False) -> bool:
+    """Whether reports are taken: not while its author is blocked, since nobody could read them."""
+    wanted = select(kind.state).join(Person, Person.id == kind.person).where(kind.id == number, ~Person.blocked)
+    return db.scalar(wanted.with_for_update(read=True, of=kind) if lock else wanted) == "open"
 
 
 def use_ticket(db: Db, kind: type[SurveyTicket | JointTicket], number: str, ticket: str) -> None:

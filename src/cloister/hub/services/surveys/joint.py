@@ -33,7 +33,7 @@ from cloister.hub.keys import stored_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldJointSurvey, JointReportRow, JointTicket
-from cloister.hub.services.surveys.counting import asked, check_rate_limit, closed, not_invited, use_ticket
+from cloister.hub.services.surveys.counting import asked, check_rate_limit, closed, is_open, not_invited, use_ticket
 from cloister.hub.services.surveys.drafts import checked_title, largest_cap, seen, written
 from cloister.hub.web.languages import N_
 from cloister.installed import install, lacking
@@ -203,10 +203,10 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
     _checked(survey, _key(hub, number), report)
     try:
         with hub.database.begin() as db:
-            now = db.scalar(select(HeldJointSurvey.state).where(HeldJointSurvey.id == number).with_for_update(read=True))
+            taken = is_open(db, HeldJointSurvey, number, lock=True)
             if db.get(JointReportRow, (number, report.nonce.hex())) is not None:
                 return False
-            if now != "open":
+            if not taken:
                 raise closed()
             if invited:
                 use_ticket(db, JointTicket, number, _ticket(sent))

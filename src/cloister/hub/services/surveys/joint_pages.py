@@ -17,7 +17,7 @@ from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey
 from cloister.hub.services.surveys import drafts, joint
 from cloister.hub.services.surveys.composing import options_typed
-from cloister.hub.services.surveys.counting import asked
+from cloister.hub.services.surveys.counting import asked, is_open
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep, ungrouped
 from cloister.hub.web.render import render, request_gettext
@@ -133,11 +133,12 @@ def _running(routes: Pages) -> None:
     def joint_respond(request: Request, hub: HubDep, number: Number) -> Response:
         """The survey, for whoever has its link."""
         with hub.database.reading() as db:
-            row = asked(db, number, HeldJointSurvey)
+            row, taken = asked(db, number, HeldJointSurvey), is_open(db, HeldJointSurvey, number)
         return render(
             request,
             "surveys/respond_joint.html",
             row=row,
+            open=taken,
             helper=joint.helper_of(row)["name"],
             total=text_of(joint.survey_of(row).epsilon),
         )

@@ -21,7 +21,7 @@ from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import read_release
 from cloister.hub.services.surveys import drafts, joint_pages
 from cloister.hub.services.surveys.composing import FIELDS, KINDS, composed, levels_typed, of_text, question_typed
-from cloister.hub.services.surveys.counting import answers_of, asked
+from cloister.hub.services.surveys.counting import answers_of, asked, is_open
 from cloister.hub.services.surveys.joint_pages import link_of, whole_typed
 from cloister.hub.services.surveys.modelling import (
     METHODS,
@@ -349,7 +349,7 @@ def _responding(routes: Pages) -> None:
                 "title": row.title,
                 "purpose": row.purpose,
                 "introduction": row.draft["introduction"],
-                "state": row.state,
+                "open": is_open(db, HeldSurvey, number),
                 "invited": row.invited,
                 "kinds": KINDS,
             }
