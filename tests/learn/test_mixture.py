@@ -21,8 +21,8 @@ from cloister.learn.clustering.mixture import (
     moved,
     noisy_moments,
     reach_of,
-    responsibilities,
     row_moments,
+    softmax,
 )
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
@@ -91,10 +91,10 @@ def test_one_row_moves_no_round_by_more_than_was_declared(promise: Any, monkeypa
 @pytest.mark.parametrize("dimension", [1, 3, 30])
 def test_what_is_worked_out_of_a_row_is_of_that_row_alone(dimension: int) -> None:
     X, known = np.random.default_rng(1).uniform(-1, 1, (67, dimension)), groups(4, dimension, 2)
-    parts = responsibilities(log_densities(X, known))
+    parts = softmax(log_densities(X, known))
     for start in range(0, 67, 3):
-        assert (responsibilities(log_densities(X[start:], known)) == parts[start:]).all()
-        assert (responsibilities(log_densities(X[start : start + 1], known)) == parts[start]).all()
+        assert (softmax(log_densities(X[start:], known)) == parts[start:]).all()
+        assert (softmax(log_densities(X[start : start + 1], known)) == parts[start]).all()
 
 
 def test_a_share_on_its_own_is_worth_the_same() -> None:

@@ -28,7 +28,7 @@ from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.problem import silent
 from cloister.anonymize.publishing import starred
-from cloister.anonymize.queries import columns_of, kinds_of, literal, quoted, run, table_function, under_another_name, watched
+from cloister.anonymize.queries import columns_of, kinds_of, run, table_function, under_another_name, watched
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.report import Report
 from cloister.anonymize.risks import Risk
@@ -37,6 +37,7 @@ from cloister.anonymize.roles import check_lists, check_models, research_rows
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.noise import Random
 from cloister.tables.engines.connection import connected
+from cloister.tables.expression.names import literal, quotation
 
 if TYPE_CHECKING:
     from cloister.anonymize.anonymizer import Anonymizer
@@ -124,7 +125,7 @@ def _anonymize(
     duck: Any, anonymizer: Anonymizer, source: str | Path, goal: Path, *, named: bool, folder: str | Path | None
 ) -> WrittenFile:
     progress = anonymizer.progress or silent
-    rows = quoted(str(source)) if named else table_function(duck, source)
+    rows = quotation(str(source)) if named else table_function(duck, source)
     names = columns_of(duck, rows, source)
     if anonymizer.keep_index:
         raise InvalidParameter("keep_index=True is invalid", why="the rows of a file have no labels", instead="keep_index=False")
@@ -206,7 +207,7 @@ def _counted(duck: Any, rows: str, needed: Sequence[str], progress: Callable[[st
     pl = need_polars()
     if not needed:
         return Frame(pl.DataFrame(duck.sql(f"SELECT * FROM {rows} LIMIT 0")), "polars")
-    columns = ", ".join(quoted(name) for name in needed)
+    columns = ", ".join(quotation(name) for name in needed)
     counted = "cloister_count"
     while counted in needed:
         counted += "_"
@@ -244,7 +245,7 @@ class _Published:
         written = self._register(duck, frame, recoded)
         selected, joins = [], []
         for name in self.columns:
-            cell = f"m.now_{self.needed.index(name)}" if name in written else f"r.{quoted(name)}"
+            cell = f"m.now_{self.needed.index(name)}" if name in written else f"r.{quotation(name)}"
             if name in place_of and not recoded.columns[name].intact:
                 place = place_of[name]
                 cell = f"l{place}.label"
@@ -253,8 +254,8 @@ class _Published:
                 watched = name in place_of or name in self.watched
                 said = f"{literal(STAR)} ELSE CAST({cell} AS VARCHAR)" if watched else f"NULL ELSE {cell}"
                 cell = f"CASE WHEN m.gone THEN {said} END"
-            selected.append(f"{cell} AS {quoted(name)}")
-        same = " AND ".join(f"r.{quoted(name)} IS NOT DISTINCT FROM m.was_{place}" for place, name in enumerate(self.needed))
+            selected.append(f"{cell} AS {quotation(name)}")
+        same = " AND ".join(f"r.{quotation(name)} IS NOT DISTINCT FROM m.was_{place}" for place, name in enumerate(self.needed))
         where = "NOT m.outside" if self.star else "NOT m.outside AND NOT m.gone"
         return f"SELECT {', '.join(selected)} FROM {rows} AS r JOIN {_MAPPING} AS m ON {same} {' '.join(joins)} WHERE {where}"
 
@@ -299,7 +300,7 @@ def _in_secret_order(duck: Any, joined: Path, random: Random) -> str:
     key = random.bytes(32).hex()
     # 64 bits of a keyed hash: two rows of 10⁹ share them with a chance of 3 %, and then stand side by side
     place = f"('0x' || left(sha256({literal(key)} || CAST({number} AS VARCHAR)), 16))::UBIGINT"
-    columns = ", ".join(f"r.{quoted(name)}" for name in names)
+    columns = ", ".join(f"r.{quotation(name)}" for name in names)
     numbered = f"SELECT *, row_number() OVER () AS {number} FROM {source}"
     return f"SELECT {columns} FROM ({numbered}) AS r ORDER BY {place}"
 
@@ -311,7 +312,7 @@ def _added(
     found = []
     rows = rows_of(path)
     for names in [(name,) for name in kept] + ([tuple(kept)] if len(kept) > 1 else []):
-        columns = ", ".join(quoted(name) for name in (*quasi, *names))
+        columns = ", ".join(quotation(name) for name in (*quasi, *names))
         query = (
             f"SELECT sum(n), count(*) FILTER (n = 1), coalesce(sum(n) FILTER (n < {risk.k}), 0), min(n) "
             f"FROM (SELECT count(*) AS n FROM {rows} GROUP BY {columns})"

@@ -16,9 +16,10 @@ from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import EncodedColumn, tally_of
 from cloister.anonymize.frames import Frame
 from cloister.anonymize.hierarchies.ladder import STAR
-from cloister.anonymize.queries import literal, quoted, run
+from cloister.anonymize.queries import run
 from cloister.anonymize.recoding import Recoded
 from cloister.errors import CloisterError
+from cloister.tables.expression.names import literal, quotation
 
 Ints = npt.NDArray[np.int64]
 
@@ -91,7 +92,7 @@ def _expected(
 
 
 def _found(duck: Any, rows: str, quasi: Sequence[str], progress: Callable[[str, float], None]) -> tuple[int, int, int, int]:
-    columns = ", ".join(quoted(name) for name in quasi)
+    columns = ", ".join(quotation(name) for name in quasi)
     query = (
         "SELECT coalesce(sum(n), 0), count(*), coalesce(min(n), 0), coalesce(sum(n::HUGEINT * n), 0) "
         f"FROM (SELECT count(*) AS n FROM {rows} GROUP BY {columns})"

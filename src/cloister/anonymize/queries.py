@@ -16,27 +16,10 @@ from typing import Any
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.parsers import is_parquet
+from cloister.tables.expression.names import literal
 
 _GLANCE = 0.25
 """Seconds between two looks at how far a question is."""
-
-
-def quoted(name: str) -> str:
-    """A name in SQL.
-
-    >>> quoted('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text in SQL.
-
-    >>> literal("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("'", "''") + "'"
 
 
 def table_function(duck: Any, source: str | Path) -> str:

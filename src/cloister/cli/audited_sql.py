@@ -21,6 +21,7 @@ from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy import Guarantee, PureDP
 from cloister.tables import PrivateTable, PublicTable
 from cloister.tables.engines.connection import connected
+from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.sources import Source
 
 if TYPE_CHECKING:
@@ -209,7 +210,9 @@ def _without(tables: Tables, table: str, place: int) -> Tables:
         return changed
     for name, each in kin.items():
         if each.unit is not None:
-            changed[name] = _with(each, Without(each.source, f"coalesce(CAST({_quoted(each.unit)} AS VARCHAR) = {unit}, false)"))
+            changed[name] = _with(
+                each, Without(each.source, f"coalesce(CAST({quotation(each.unit)} AS VARCHAR) = {unit}, false)")
+            )
     return changed
 
 
@@ -217,7 +220,7 @@ def _unit_of(table: PrivateTable, name: str, place: int) -> str:
     """The text of whose row it is, as SQL; that the row is there and names somebody is checked on the way."""
     with connected() as connection:
         rows = table.source.attach(connection)
-        what = "true" if table.unit is None else f"CAST({_quoted(table.unit)} AS VARCHAR)"
+        what = "true" if table.unit is None else f"CAST({quotation(table.unit)} AS VARCHAR)"
         found = connection.execute(f"SELECT {what} FROM {rows} LIMIT 1 OFFSET {place}").fetchall()  # noqa: S608
         table.source.detach(connection)
     if not found:
@@ -231,7 +234,3 @@ def _unit_of(table: PrivateTable, name: str, place: int) -> str:
 
 def _with(table: PrivateTable, source: Source) -> PrivateTable:
     return PrivateTable.declared(source, table.columns, like=table, version=None, through=None)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

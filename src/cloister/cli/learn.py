@@ -22,6 +22,7 @@ from cloister.cli.opened import COMMAS, names_in, open_ledger, waiting
 from cloister.cli.written import CHART, FILE, WRITTEN, Written, check_apart
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.tables import Category, PrivateTable
+from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.reading import PLAIN_INTEGER, read_days, read_number, read_truth
 
 if TYPE_CHECKING:
@@ -349,7 +350,7 @@ def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
                     escapechar='"',
                 )
             columns = dict.fromkeys(_column(name, rows.columns) for name in names)
-            chosen = ", ".join('CAST("{}" AS VARCHAR)'.format(column.replace('"', '""')) for column in columns)
+            chosen = ", ".join(f"CAST({quotation(column)} AS VARCHAR)" for column in columns)
             cells = rows.project(chosen).fetchall()
         except (duckdb.Error, UnicodeDecodeError):
             raise InvalidParameter(

@@ -15,7 +15,8 @@ from decimal import Decimal, InvalidOperation
 
 from cloister.pgwire.failures import Refused
 from cloister.pgwire.types import REAL, TYPES, WHOLE, named
-from cloister.pgwire.words import Word, quoted_text
+from cloister.pgwire.words import Word
+from cloister.tables.expression.names import literal
 
 _TEXTS = ("text", "varchar", "bpchar", "name", "char", "unknown")
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?")
@@ -96,7 +97,7 @@ def _literal(value: bytes, name: str, binary: bool) -> str:
         text = value.decode()
         if "\0" in text:
             raise ValueError
-        return quoted_text(text)
+        return literal(text)
     if name in _READ:
         return _READ[name](value) if binary else _spelled(value.decode("ascii").strip(), name)
     raise ValueError

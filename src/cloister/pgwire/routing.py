@@ -20,8 +20,9 @@ from cloister.pgwire.functions import called
 from cloister.pgwire.inference import inferred, spelled_out, uncast
 from cloister.pgwire.parameters import bound
 from cloister.pgwire.statements import Select, Set
-from cloister.pgwire.words import quoted_text, unquoted, without, words
+from cloister.pgwire.words import unquoted, without, words
 from cloister.query.remedies import with_plain_signs
+from cloister.tables.expression.names import literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ def set_configs(question: Select) -> tuple[Select, tuple[Set, ...]]:
         found.append(Set(unquoted(name.text), said, local.says("true")))
         schema = place > 1 and own[place - 1].says(".") and own[place - 2].lower == "pg_catalog"
         named = own[place + 8 : place + 9] and own[place + 8].kind in ("word", "quoted") and not own[place + 8].says("from")
-        pieces += [text[at : own[place - 2].start if schema else word.start], f"{quoted_text(said)}::text"]
+        pieces += [text[at : own[place - 2].start if schema else word.start], f"{literal(said)}::text"]
         pieces += [] if named else [" AS set_config"]
         at = given[6].end
     changed = "".join([*pieces, text[at:]])

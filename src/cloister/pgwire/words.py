@@ -121,15 +121,6 @@ def unquoted(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: simple.get(found.group(1), found.group(1)), inside, flags=re.DOTALL)
 
 
-def quoted_text(text: str) -> str:
-    """A text as SQL writes it.
-
-    >>> quoted_text("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("'", "''") + "'"
-
-
 def without(text: str, gone: Sequence[Word]) -> str:
     """The text without some of its words.
 

@@ -49,6 +49,7 @@ from cloister.tables import (
     PrivateTable,
 )
 from cloister.tables.expression.expressions import Expression
+from cloister.tables.expression.names import quotation
 from cloister.tables.expression.scalars import Add, Case, Const, DateShift, Ref, Scalar, Truth
 
 _LONGEST = 1_000
@@ -81,8 +82,7 @@ def read(text: str, table: str, domains: Mapping[str, Domain]) -> list[Rule]:
         raise refused(f"{text[:40]}…", f"it is longer than {_LONGEST:,} characters", names)
     try:
         written = _sql(text)
-        quoted = '"' + table.replace('"', '""') + '"'
-        asked = f"SELECT COUNT(*) AS n FROM {quoted} WHERE {written}"  # noqa: S608 no engine reads it
+        asked = f"SELECT COUNT(*) AS n FROM {quotation(table)} WHERE {written}"  # noqa: S608 no engine reads it
         question = parse(asked, {table: PrivateTable({name: [] for name in names}, domains)}, cut=False).question
     except UnknownColumn:
         raise

@@ -109,16 +109,17 @@ def test_the_declaration_of_an_earlier_version_is_filled_in(world: World, ada: S
 
 
 def test_blanks_that_are_a_category_or_around_one_stay() -> None:
-    """A form has no line for them: a category that is a blank was lost, and rows that hold it counted as missing."""
-    kept = {"kind": "category", "values": ["no", " yes ", ""], "nullable": False}
+    """They stand in quotes, so that they can be typed and taken away: rows of a blank that was lost would count as missing."""
+    kept = {"kind": "category", "values": ["no", " no", '"so"', ""], "nullable": False}
     before = {"columns": {"answer": kept}, "reasons": {"answer": "the codebook"}}
     columns = [HeaderColumn(name="answer", kind="text", suggested="Text")]
     typed = typed_of(before, columns)
     again, wrong = declaration_typed(typed, columns, before)
     assert (again and again["columns"], wrong) == ({"answer": kept}, {})
-    more, _ = declaration_typed({**typed, "c0_values": "no\r\nyes\r\nmaybe\r\n"}, columns, before)
-    assert more is not None
-    assert more["columns"]["answer"]["values"] == ["no", " yes ", "", "maybe"]
+    assert typed["c0_values"] == 'no\n" no"\n"""so"""\n""'
+    fewer, _ = declaration_typed({**typed, "c0_values": 'no\r\n" no"\r\n\r\n'}, columns, before)
+    assert fewer is not None
+    assert fewer["columns"]["answer"]["values"] == ["no", " no"]
     other, _ = declaration_typed({**typed, "c0_kind": "text"}, columns, before)
     assert other is not None
     assert "values" not in other["columns"]["answer"]

@@ -23,6 +23,7 @@ from cloister.hub.storage.foreign import Reading
 from cloister.hub.storage.foreign_reader import names_of
 from cloister.parsers import delimiter_of
 from cloister.tables.engines.guard import tried
+from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.lines import LONGEST_LINE, fields_of, unquoted
 from cloister.tables.sourcing.reading import LONGEST_NUMBER, read_number
 
@@ -251,4 +252,4 @@ def _folded(name: str) -> str:
 
 
 def _quoted(name: str, delimiter: str) -> str:
-    return '"' + name.replace('"', '""') + '"' if delimiter in name or name.startswith('"') else name
+    return quotation(name) if delimiter in name or name.startswith('"') else name

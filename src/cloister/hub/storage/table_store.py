@@ -39,6 +39,7 @@ from cloister.hub.web.languages import N_
 from cloister.tables.engines.connection import connected
 from cloister.tables.engines.folder import PrivateFolder, sweep
 from cloister.tables.engines.guard import guarded, tried
+from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.encrypted import EncryptedSource, MemoryFile, write_encrypted
 from cloister.tables.sourcing.reading import read_days, read_number, read_truth, read_whole
 from cloister.tables.sourcing.sources import CsvSource, ParquetSource, Source
@@ -290,7 +291,7 @@ class RespelledSource(EncryptedSource):
         """A SELECT around them. What reads a cell fails on none; if it did, the value would be missing."""
         relation, read = super().attach(connection), []
         for name, how in self._how.items():
-            function, column = f"cloister_cell_{next(_CELLS)}", '"' + name.replace('"', '""') + '"'
+            function, column = f"cloister_cell_{next(_CELLS)}", quotation(name)
             connection.create_function(
                 function, cell_reader(how), ["VARCHAR"], "VARCHAR", null_handling="special", exception_handling="return_null"
             )

@@ -43,6 +43,7 @@ from cloister.lazily import check_installed
 from cloister.privacy import Guarantee
 from cloister.session.questions.spend import amount_of, measure_of
 from cloister.stored import canonical
+from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.reading import representable
 
 Before = Callable[[Hub, AuthorisedOrder[Any]], Any]
@@ -352,7 +353,7 @@ def as_listed(name: str) -> str:
     >>> as_listed("age"), as_listed("height, in m")
     ('age', '"height, in m"')
     """
-    return '"' + name.replace('"', '""') + '"' if re.search('[,，"]', name) else name
+    return quotation(name) if re.search('[,，"]', name) else name
 
 
 def _inputs(

@@ -21,6 +21,7 @@ from cloister.learn.frame.parameters import Limit, Limits
 from cloister.noise import Gaussian, Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, PureDP
+from cloister.tables.engines.row_sums import softmax
 
 Integers = npt.NDArray[np.int64]
 
@@ -73,16 +74,6 @@ def log_densities(X: Floats, groups: Groups) -> Floats:
     return found
 
 
-def responsibilities(logs: Floats) -> Floats:
-    """What part of each row each group has; the parts of a row sum to 1.
-
-    >>> responsibilities(np.array([[0.0, 0.0]])).tolist()
-    [[0.5, 0.5]]
-    """
-    parts = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
-
-
 def reach_of(dimension: int, *, pure: bool) -> Fraction:
     """How long a row's (1, u, (u² − 1)/√2) may be before it is drawn in: in the sum of sizes where the promise is pure, else in
     the root of the sum of squares. Most rows of a normal group are shorter. A whole number of quarters, so it is exact.
@@ -110,7 +101,7 @@ def row_moments(X: Floats, groups: Groups, *, reach: Fraction, pure: bool) -> In
     total = np.zeros((len(groups.weights), 2 * dimension + 1), dtype=np.int64)
     for first in range(0, len(X), _CHUNK):
         part = np.ascontiguousarray(X[first : first + _CHUNK])
-        shares = responsibilities(log_densities(part, groups))
+        shares = softmax(log_densities(part, groups))
         for place, (mean, variance) in enumerate(zip(groups.means, groups.variances, strict=True)):
             own = _own(part, mean, variance)
             scale = shares[:, place] * _drawn_in(own, most, pure=pure) * (_LESS * 2.0**BITS)
@@ -286,7 +277,7 @@ class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """How likely each row is of each group."""
-        return responsibilities(self._logs(X))
+        return softmax(self._logs(X))
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """The number of the most likely group of each row."""

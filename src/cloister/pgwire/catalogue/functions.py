@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from cloister.pgwire.words import quoted_text
+from cloister.tables.expression.names import literal
 
 PREFIX = "pg__"
 
@@ -143,4 +143,4 @@ def constants(*, user: str, database: str, version: str) -> dict[str, str]:
     """
     names = {"current_user": user, "session_user": user, "user": user, "current_role": user, "version": version}
     names |= {"current_database": database, "current_catalog": database, "current_schema": "public"}
-    return {name: quoted_text(value) for name, value in names.items()}
+    return {name: literal(value) for name, value in names.items()}

@@ -39,6 +39,7 @@ from cloister.tables.engines.guard import guarded
 from cloister.tables.engines.held import MOST_BYTES, Held, countable, wanted_columns
 from cloister.tables.engines.request import Aggregation, Groups
 from cloister.tables.engines.workspace import ENCRYPTED_SCRATCH, Workspace, attach_scratch
+from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.preparation import (
     Spelling,
     offenders_sql,
@@ -70,7 +71,7 @@ class DuckDBSpelling(Spelling):
 
     def name(self, identifier: str) -> str:
         """Double quotes."""
-        return '"' + identifier.replace('"', '""') + '"'
+        return quotation(identifier)
 
     def integer(self, x: str, dtype: str) -> str:
         """A cast."""

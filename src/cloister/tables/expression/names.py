@@ -33,7 +33,21 @@ def quoted(name: str) -> str:
     >>> quoted("age"), quoted("Age group"), quoted("order"), quoted('a"b')
     ('age', '"Age group"', '"order"', '"a""b"')
     """
-    return '"' + name.replace('"', '""') + '"' if needs_quotes(name) else name
+    return quotation(name) if needs_quotes(name) else name
+
+
+def quotation(text: str) -> str:
+    """A text in quotes, with those in it doubled."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text in SQL.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
 
 
 def quoted_path(name: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 from cloister.errors import MissingBound, UnsupportedQuery
 from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Real, Text
 from cloister.tables.engines.guard import guarded
+from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.reading import EPOCH, read_days, read_number, read_plain, read_whole
 from cloister.tables.sourcing.source_factory import recognise
 from cloister.tables.sourcing.sources import Source, opened_for
@@ -71,7 +72,7 @@ def _from_duckdb(source: Source, columns: Sequence[str]) -> list[tuple[Any, ...]
     with opened_for(source) as connection:
         chosen = []
         for column in columns:
-            quoted = '"' + column.replace('"', '""') + '"'
+            quoted = quotation(column)
             kind = source.schema[column]
             if kind == "timestamptz":  # as UTC, and without the package that Python's time zones would need
                 quoted = f"make_timestamp(epoch_us(CAST({quoted} AS TIMESTAMPTZ)))"

@@ -32,6 +32,7 @@ from cloister.errors import EngineError, InvalidDeclaration
 from cloister.tables.engines.connection import connected, without_progress_bar
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
+from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.file_lineage import file_place, lineage_of
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
 from cloister.tables.sourcing.reading import EPOCH, START, representable, since_epoch, spelled
@@ -200,7 +201,7 @@ class CsvSource(FileSource):
     def attach(self, connection: Any) -> str:
         """Registers a stream of the lines; the SELECT takes them apart."""
         connection.register(_RELATION, batches(self.path, self.header))
-        return f"({rows_sql(_RELATION, self.header, list(map(_name, self.schema)))}) AS rows_of_lines"
+        return f"({rows_sql(_RELATION, self.header, list(map(quotation, self.schema)))}) AS rows_of_lines"
 
     def malformed(self, connection: Any) -> int:
         """Lines with unbalanced quotes, with too few or too many fields, not in UTF-8, or too long."""
@@ -283,7 +284,7 @@ class FrameSource(Source):
         one: DuckDB takes none of a column with a zone where one value is too far away."""
         from arro3.core import DataType
 
-        table, names = self.table, [_name(self.table.schema.names[place]) for place in self._coarse]
+        table, names = self.table, [quotation(self.table.schema.names[place]) for place in self._coarse]
         for place in self._coarse:
             column, unit = table.column(place), table.column(place).type.time_unit
             table = table.set_column(place, table.schema.names[place], column.cast(DataType.timestamp(unit)))
@@ -337,7 +338,7 @@ class StreamSource(Source):
         made = {"integer": DataType.int64, "float": DataType.float64, "boolean": DataType.bool, "text": DataType.utf8}
         types = [made[kind]() for kind in self.schema.values()]
         schema = Schema([Field(name, dtype, nullable=True) for name, dtype in zip(self.schema, types, strict=True)])
-        values = ", ".join(_SQLITE_TYPES[kind].format(_name(name)) for name, kind in self.schema.items())
+        values = ", ".join(_SQLITE_TYPES[kind].format(quotation(name)) for name, kind in self.schema.items())
         rows = backend.con.execute(f"SELECT {values} FROM ({sql_of(self.table, 'sqlite')}) AS given")
         batches = []  # all of them now: DuckDB reads in threads of its own, and SQLite answers the one that asked
         while some := rows.fetchmany(_SQLITE_ROWS):
@@ -403,10 +404,6 @@ def _tables_below(table: Any) -> Iterator[str]:
 def _is_coarse(dtype: Any) -> bool:
     """Moments in a zone, in seconds or milliseconds."""
     return bool(dtype.is_timestamp(dtype)) and dtype.tz is not None and dtype.time_unit in ("s", "ms")
-
-
-def _name(identifier: str) -> str:
-    return '"' + identifier.replace('"', '""') + '"'
 
 
 @cache

@@ -18,7 +18,7 @@ from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.sources import table_store_of
-from cloister.hub.platform.catalogue.typed import beginning, declared_places, places_typed
+from cloister.hub.platform.catalogue.typed import beginning, declared_places, lines_of, places_typed, values_of
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.storage import STATISTICS, HeaderColumn, is_chinese, read_labels
 from cloister.hub.web.forms import Form
@@ -70,7 +70,7 @@ def with_drafts(typed: Mapping[str, str], drafts: Mapping[int, ColumnDraft]) -> 
                 found.pop(start + part, None)
         found |= {start + part: getattr(draft, part) for part in _PARTS if getattr(draft, part)}
         if draft.values:
-            found[start + "values"] = "\n".join(draft.values)
+            found[start + "values"] = lines_of(draft.values)
         if draft.nullable:
             found[start + "nullable"] = "yes"
     return found
@@ -84,7 +84,7 @@ def typed_so_far(arrival: Arrival, columns: Sequence[HeaderColumn], _: _Translat
 def draft_of(typed: Mapping[str, str], place: int) -> ColumnDraft:
     """What is typed of the column at a place."""
     parts = {part: typed.get(f"c{place}_{part}", "") for part in _PARTS}
-    values = tuple(line.strip() for line in typed.get(f"c{place}_values", "").split("\n") if line.strip())
+    values = tuple(values_of(typed.get(f"c{place}_values", "")))
     return ColumnDraft(**parts, values=values, nullable=typed.get(f"c{place}_nullable") == "yes")  # type: ignore[arg-type]
 
 

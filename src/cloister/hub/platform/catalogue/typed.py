@@ -7,7 +7,7 @@ field is anybody's choice.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -28,6 +28,7 @@ from cloister.tables.declaring.draft import BOUNDED, as_held
 from cloister.tables.declaring.plain import domain_of
 from cloister.tables.declaring.regions import geojson_of, regions_kept
 from cloister.tables.declaring.table import check_events
+from cloister.tables.expression.names import quotation
 
 FIELDS = (
     "name", "title", "about", "public", "rows_are", "unit_column", "max_rows", "unit", "size", "people", "population",
@@ -42,6 +43,7 @@ MOST_PLACES = 2
 """A form declares so many places: where a journey begins, and where it ends."""
 _MOST_FIELDS = 1000 * len(COLUMN_FIELDS) + 100
 _LONGEST, _LONGEST_LIST = 5_000, 200_000
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 async def wide_form(request: Request) -> Form:
@@ -103,21 +105,12 @@ def declaration_typed(
     typed: Mapping[str, str], columns: Sequence[HeaderColumn], before: Mapping[str, Any]
 ) -> tuple[dict[str, Any] | None, dict[str, CloisterError]]:
     """The declaration alone, of a form that asks for nothing else; None where something is wrong, and then what is wrong. What
-    was declared `before`, and for which the form has no room, stays: more places, and blanks that are a category or around one.
-    """
+    was declared `before`, and for which the form has no room, stays: more places."""
     reader = _Reader(typed, columns)
     declaration = reader.declaration("")
     for name in [name for name, each in before["columns"].items() if each.get("kind") == "place"][MOST_PLACES:]:
         declaration["columns"].setdefault(name, before["columns"][name])
         declaration["reasons"].setdefault(name, (before.get("reasons") or {}).get(name, ""))
-    for name, each in declaration["columns"].items():
-        held = before["columns"].get(name, {}).get("values", ())
-        texts = {value.strip(): value for value in held if isinstance(value, str)}
-        values = [texts.get(value, value) for value in each.get("values", ())]
-        for place, value in enumerate(held if values else ()):
-            if value not in values and not str(value).strip():
-                values.insert(place, value)
-        each |= {"values": values} if values else {}
     return (None if reader.wrong else declaration), reader.wrong
 
 
@@ -149,12 +142,28 @@ def typed_of(declaration: Mapping[str, Any], columns: Sequence[HeaderColumn]) ->
             if declared.get(part) is not None:
                 found[f"c{place}_{part}"] = str(declared[part])
         if "values" in declared:
-            found[f"c{place}_values"] = "\n".join(str(value) for value in declared["values"])
+            found[f"c{place}_values"] = lines_of(declared["values"])
         if declared.get("nullable"):
             found[f"c{place}_nullable"] = "yes"
         if reasons.get(column.name):
             found[f"c{place}_reason"] = reasons[column.name]
     return found | places_typed(declaration, {column.name: str(place) for place, column in enumerate(columns)})
+
+
+def lines_of(values: Iterable[object]) -> str:
+    """Categories as the form shows them, one a line: in quotes where blanks would be lost, or quotes."""
+    texts = map(str, values)
+    return "\n".join(quotation(each) if each != each.strip() or not each or _QUOTED.fullmatch(each) else each for each in texts)
+
+
+def values_of(text: str) -> list[str]:
+    """The categories that the form says, one a line.
+
+    >>> values_of('no\\r\\n yes \\n\\n""\\n" a"'), lines_of(["no", "", " a"])
+    (['no', 'yes', '', ' a'], 'no\\n""\\n" a"')
+    """
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return [each[1:-1].replace('""', '"') if _QUOTED.fullmatch(each) else each for each in lines]
 
 
 def places_typed(declaration: Mapping[str, Any], numbers: Mapping[str, str]) -> dict[str, str]:
@@ -219,9 +228,6 @@ class _Reader:
 
     def _text(self, name: str) -> str:
         return self._typed.get(name, "").strip()
-
-    def _lines(self, name: str) -> list[str]:
-        return [line.strip() for line in self._typed.get(name, "").split("\n") if line.strip()]
 
     def _at(self, field: str, read: Callable[[], Any], otherwise: Any) -> Any:
         try:
@@ -357,7 +363,7 @@ class _Reader:
         if kind == "real" and self._text(f"c{place}_step"):
             declared["step"] = self._text(f"c{place}_step")
         if kind == "category":
-            declared["values"] = as_held(self._lines(f"c{place}_values"), column.kind)
+            declared["values"] = as_held(values_of(self._typed.get(f"c{place}_values", "")), column.kind)
         found = domain_of(column.name, declared, table=self._text("name") or "the table").describe()
         if kind in (*BOUNDED, "category") and not self._text(f"c{place}_reason"):
             raise no_reason(column.name)

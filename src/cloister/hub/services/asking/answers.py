@@ -58,6 +58,7 @@ from cloister.session.releases.stored_kinds import BY_FIELDS
 from cloister.tables import Place
 from cloister.tables.declaring.plain import domain_of
 from cloister.tables.engines.connection import connected
+from cloister.tables.expression.names import literal
 
 Form = Literal["csv", "xlsx", "parquet", "readable", "json"]
 _FIRST = (1980, 1, 1, 0, 0, 0)
@@ -196,17 +197,13 @@ def _parquet(table: Frame, told: str, folder: Path) -> bytes:
             with connected() as connection:
                 connection.register("released", table.to_arrow())
                 connection.execute(
-                    f"COPY released TO {_quoted(str(path))} (FORMAT parquet, KV_METADATA {{cloister: {_quoted(told)}}})"
+                    f"COPY released TO {literal(str(path))} (FORMAT parquet, KV_METADATA {{cloister: {literal(told)}}})"
                 )
             return path.read_bytes()
         except (duckdb.Error, OSError):
             raise EngineError(
                 "The file was not made", why="it could not be written", instead="try again, or the form json"
             ) from None
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def map_file(view: View, form: Literal["svg", "png"]) -> File:

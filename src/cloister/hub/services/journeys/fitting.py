@@ -21,6 +21,7 @@ from cloister.hub.work.one_table import ReadyTable, private_table, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.tables import Date, Place, PrivateTable, PublicTable
 from cloister.tables.declaring.regions import PARTS
+from cloister.tables.expression.names import quotation
 
 if TYPE_CHECKING:
     from cloister.privacy import Guarantee
@@ -133,14 +134,10 @@ def _roads(session: Session, order: JourneyOrder) -> RoadGraph:
         )
     lengths = ["length"] if "length" in edges else []
     found = [
-        session.sql(f"SELECT {', '.join(_quoted(each) for each in names)} FROM {_quoted(name)} ORDER BY 1, 2").to_pydict()  # noqa: S608
+        session.sql(f"SELECT {', '.join(quotation(each) for each in names)} FROM {quotation(name)} ORDER BY 1, 2").to_pydict()  # noqa: S608
         for name, names in zip(order.roads, (["node", *axes], ["from", "to", *lengths]), strict=True)
     ]
     return RoadGraph(*found)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _borders(table: PrivateTable, order: JourneyOrder) -> list[list[list[float]]]:
