@@ -77,8 +77,7 @@ def main() -> None:
     try:
         cli(standalone_mode=False)
     except CloisterError as error:
-        click.echo(f"{type(error).__name__}: {on_command_line(error, cli, sys.argv[1:])}", err=True)
-        sys.exit(1)
+        _refused(error, on_command_line(error, cli, sys.argv[1:]))
     except click.ClickException as error:
         said = io.StringIO()
         error.show(said)
@@ -92,11 +91,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "cloister").startswith("cloister"):
             _failed(error)
-        missing = MissingDependency(
-            "The command was not run", why=f"the package {error.name} is not installed", instead=install("hub")
-        )
-        click.echo(f"{type(missing).__name__}: {missing}", err=True)
-        sys.exit(1)
+        why = f"the package {error.name} is not installed"
+        _refused(MissingDependency("The command was not run", why=why, instead=install("hub")))
     except BrokenPipeError:
         _unread()
     except OSError as error:  # a full disk, a folder that can't be written: the system's own words name no row
@@ -104,10 +100,14 @@ def main() -> None:
             _failed(error)
         why = os.strerror(error.errno).lower() + (f": {str(error.filename)!r}" if error.filename else "")
         again = "the same command once that is mended; what was charged answers it"
-        click.echo(f"EngineError: {EngineError('The command ended early', why=why, instead=again)}", err=True)
-        sys.exit(1)
+        _refused(EngineError("The command ended early", why=why, instead=again))
     except Exception as error:  # the last resort: whatever it is, no trace and no words of it
         _failed(error)
+
+
+def _refused(error: CloisterError, said: str = "") -> NoReturn:
+    click.echo(f"{type(error).__name__}: {said or error}", err=True)
+    sys.exit(1)
 
 
 def _unread() -> NoReturn:
