@@ -165,6 +165,20 @@ class Ledger:
         reservation: Reservation = self._do(lambda book: operations.reserve(book, request))
         return reservation
 
+    def check(self, costs: Mapping[str, Guarantee], *, who: str) -> None:
+        """Refuse, in the words of `reserve`, what a budget or this person's share does not hold now. Nothing is charged.
+
+        >>> from cloister.privacy import PureDP
+        >>> ledger = Ledger()
+        >>> _ = ledger.open("people", PureDP(1), who="owner")
+        >>> ledger.check({"people": PureDP("0.6")}, who="ada")
+        >>> ledger.remaining("people")
+        PureDP(epsilon='1')
+        """
+        request = Request.of(costs, who, "", "", rerun=False, at_most=self._standing(costs))
+        with self._reading() as store:
+            operations.check(reading.book_of(store), request)
+
     def _bounds(self, costs: Mapping[str, Guarantee], at_most: Bounds | None) -> Bounds:
         bounds = dict(at_most or {})
         for population, more in self._standing(costs).items():

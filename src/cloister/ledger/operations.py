@@ -275,6 +275,12 @@ def least_of(spent: Mapping[str, tuple[str, Units]], known: Mapping[str, Account
     return {name: guarantee_of(kind, units) for name, (kind, units) in sorted(least.items())}
 
 
+def check(book: Book, request: Request) -> None:
+    """Refuse what would not be charged."""
+    for name, cost in request.costs.items():
+        _fitting(book, name, cost, request, (0, 0))
+
+
 def _fitting(book: Book, name: str, cost: Guarantee, request: Request, beside: Units) -> tuple[Population, Spender, Units]:
     population = book.population(name)
     spender, units = _fit_share(book, population, cost, request, beside)

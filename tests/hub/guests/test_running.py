@@ -166,9 +166,8 @@ def test_nothing_else(play: Play, changed: dict[str, Any], status: int) -> None:
 
 
 def test_more_than_there_is_is_refused_and_costs_nothing(play: Play) -> None:
-    told = play.run(spend="9")
-    assert told["state"] == "failed"
-    assert "people" in json.dumps(told)
+    refused = play.post("/algorithm-runs", {**ORDER, "spend": "9"})
+    assert (refused.status_code, "people" in refused.text) == (409, True)
     assert play.spent == "ε = 0"
 
 

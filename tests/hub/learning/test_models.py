@@ -118,7 +118,7 @@ def test_what_an_allotment_does_not_hold_is_refused_before_it_is_a_job(stage: St
     stage.hub.ledger.allot("people", "ana@example.org", PureDP("0.1"), who="olga@example.org")
     refused = stage.post("/models", ORDER)
     assert (refused.status_code, refused.json()["code"]) == (409, "budget-exceeded")
-    assert refused.json()["detail"] == "only ε = 0.1 remains of the share of 'ana@example.org', ε = 0.1"
+    assert refused.json()["detail"] == "ε = 0.1 of the share of 'ana@example.org', ε = 0.1, remains"
     assert stage.get("/jobs").json()["jobs"] == []
     assert stage.run(spend="0.1")["state"] == "done"
 
@@ -136,8 +136,14 @@ def test_a_grant_that_ends_before_the_worker_comes_counts(stage: Stage):
 
 @pytest.mark.parametrize("method", [SUMS, ROWS])
 def test_a_budget_and_a_share_are_kept(stage: Stage, method: str):
-    told = stage.run(method=method, spend="1.5")
+    refused = stage.post("/models", {**ORDER, "method": method, "spend": "1.5"})  # before it is a job
+    assert (refused.status_code, refused.json()["detail"]) == (409, "ε = 1 of its budget of ε = 1 remains")
+    job = stage.post("/models", {**ORDER, "method": method, "spend": "0.75"}).json()["job"]
+    meanwhile = stage.hub.ledger.reserve({"people": PureDP("0.5")}, who="bob@example.org", what="another")
+    assert Workers(stage.hub, 0).run_one()
+    told = stage.get(f"/jobs/{job}").json()
     assert (told["state"], told["problem"]["code"]) == ("failed", "budget-exceeded")
+    stage.hub.ledger.void(meanwhile)
     bob = stage.house.person("analyst", email="bob@example.org")
     stage.house.grant(stage.people, bob, by=stage.owner, actions=MAY, share={"epsilon": "0.3"})
     assert stage.run(bob, method=method)["state"] == "done"

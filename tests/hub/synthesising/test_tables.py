@@ -183,9 +183,9 @@ def test_what_is_wrong_is_refused_before_anything_is_charged(stage: Stage, chang
     assert str(stage.hub.ledger.spent("clinic")) == "ε = 0"
 
 
-def test_what_the_budget_does_not_cover_fails_and_costs_nothing(stage: Stage):
-    told = stage.run(spend="5")
-    assert (told["state"], told["problem"]["code"]) == ("failed", "budget-exceeded")
+def test_what_the_budget_does_not_cover_is_refused_and_costs_nothing(stage: Stage):
+    refused = stage.order(spend="5")
+    assert (refused.status_code, refused.json()["code"]) == (409, "budget-exceeded")
     assert stage.spent == "ε = 0"
 
 

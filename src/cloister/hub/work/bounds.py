@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import BudgetExceeded
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import Facts, project_account, who_of
@@ -124,18 +123,6 @@ def check_limits(
             money = {each.population: Spend(asked=zero_of(drawn), drawn=drawn)} if beyond else given.spend
             found[each.id] = check(hub, db, caller, action, each, replace(given, spend=money))
     return found
-
-
-def check_own_share(hub: Hub, who: str, costs: Mapping[str, Guarantee]) -> None:
-    """Refuse what the share of an account, which is told to it, does not hold: the ledger would."""
-    for name, cost in costs.items():
-        share, left = hub.ledger.allotment(name, who) or (cost, cost)
-        if not cost <= left:
-            raise BudgetExceeded(
-                f"A charge of {cost} to population {name!r} was refused",
-                why=f"only {left} remains of the share of {who!r}, {share}",
-                instead="a smaller spend=, or a larger share from the population's owner",
-            )
 
 
 def own_share(

@@ -37,11 +37,12 @@ from cloister.hub.releases.kinds import ReleaseKind
 from cloister.hub.service import JobType, Progress
 from cloister.hub.work.attempts import AttemptSession, Charges
 from cloister.hub.work.authorise import AuthorisedOrder, Words
-from cloister.hub.work.bounds import account_of, check_own_share
+from cloister.hub.work.bounds import account_of
 from cloister.hub.work.recheck import check_standing, note_refusal, present, withheld
 from cloister.hub.work.submitting import submit_once, telling
 from cloister.lazily import check_installed
 from cloister.privacy import Guarantee
+from cloister.session.questions.spend import amount_of
 from cloister.stored import Stored
 from cloister.tables.sourcing.sources import Source
 
@@ -195,7 +196,8 @@ def look(hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], order: Want
         with hub.database.reading() as db:
             check_installed(work.extra, work.words.withheld)
             found = work.ready(hub, db, caller, order)
-            check_own_share(hub, account_of(facts_of(hub, db), caller, found.terms.project), found.charges)
+            costs = {population: cost for population, cost in found.charges.items() if amount_of(cost) > 0}
+            hub.ledger.check(costs, who=account_of(facts_of(hub, db), caller, found.terms.project))
         work.rehearse(found)
         return found
 
