@@ -288,6 +288,15 @@ def test_what_an_owner_does_with_a_folder(tmp_path: Path, holder: KeyHolder) -> 
     for wrong, why in ((["--listen", "0.0.0.0:1"], "TLS"), (["--listen", "x"], "HOST:PORT")):
         found = CliRunner().invoke(cli, ["vault", "proxy", "--data", data, *wrong])
         assert why in str(found.exception)
+    apart = text.replace("[collections.people.masked]", "[other]")
+    for wrong, why in (
+        (text.replace("[{ sums", "{ sums").replace('["age"] }]', '["age"] }'), "marginals are not a list of tables"),
+        (apart.replace("[collections.people]", "[collections.people]\nmasked = 1"), "says nothing of masked cells"),
+    ):
+        assert wrong != text
+        (tmp_path / "owner" / "vault.toml").write_text(wrong)
+        found = CliRunner().invoke(cli, ["vault", "mask", "people", "--data", data, "--out", str(tmp_path / "b"), "--dry-run"])
+        assert why in str(found.exception)
     for part, wrong, why in (
         ("equal = true", "odd = 1", "other words"),
         ("[0, 120]", "[1]", "two bounds"),

@@ -334,13 +334,15 @@ def mask(data: Path, collection: str, out: Path, dry_run: bool, restart: bool) -
     """
     from cloister.together import MaskedFormat, Sealer
 
-    collections = _settings(data)["collections"]
-    if "masked" not in collections.get(collection, {}):
-        why = "says nothing of masked cells" if collection in collections else "is not declared"
+    named = _settings(data)["collections"].get(collection)
+    told = named.get("masked") if isinstance(named, dict) else None
+    if not isinstance(told, dict):
+        why = "is not declared" if named is None else "says nothing of masked cells"
         raise _wrong(f"the collection {collection!r} {why}", f"[collections.{collection}.masked]")
-    told = dict(collections[collection]["masked"])
-    public = str(told.pop("key_holder", ""))
-    parts = [{"by": [], "sums": [], "squares": [], "products": [], **each} for each in told.get("marginals", [])]
+    public, marginals = str(told.pop("key_holder", "")), told.get("marginals", [])
+    if not isinstance(marginals, list) or not all(isinstance(each, dict) for each in marginals):
+        raise _wrong("its marginals are not a list of tables", f'[[collections.{collection}.masked.marginals]]\nsums = ["age"]')
+    parts = [{"by": [], "sums": [], "squares": [], "products": [], **each} for each in marginals]
     declared = MaskedFormat.from_plain({**told, "marginals": parts})
     click.echo(f"{declared}\n{declared.bytes_a_row:,} bytes a row")
     if dry_run:
