@@ -115,6 +115,8 @@ class Sharing:
                 if domain.kind not in _ORDERED:
                     column = statistic.column
                     why, instead = f"{column!r} is declared as {domain.kind}, which has no order", f'Mode(column="{column}")'
+                    if domain.size is None:  # a mode is found among declared values
+                        instead = f'Count(column="{column}")'
                     if domain.kind == "moment":
                         why = f"{column!r} is declared as moment, of which days and hours are found, not seconds"
                         instead = f"CAST({quoted(column)} AS DATE), or hour({quoted(column)})"
