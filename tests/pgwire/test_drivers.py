@@ -219,6 +219,10 @@ def test_moments_are_days_where_they_are_midnight(running: Running) -> None:
         for mark in ("%s", "%b"):
             found = connection.execute(asked.replace("%s", mark), (datetime.datetime(1980, 1, 1),)).fetchone()
             assert found == day
+            found = connection.execute(
+                asked.replace("%s", mark), (datetime.datetime(1980, 1, 1, tzinfo=datetime.UTC),)
+            ).fetchone()
+            assert found == day, "in UTC, as where it is written into the text"
         with pytest.raises(psycopg.Error):
             connection.execute(asked, (datetime.datetime(1980, 1, 1, 12),))
     assert running.charges == 1

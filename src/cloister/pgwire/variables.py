@@ -71,7 +71,7 @@ _FIXED = (
 )
 _SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
 _TRUTHS = {"on": "on", "true": "on", "yes": "on", "1": "on", "t": "on", "off": "off", "false": "off", "no": "off", "0": "off"}
-_UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "": 1}
+_UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "": 1}
 
 REPORTED = (
     "application_name",
@@ -243,7 +243,10 @@ def _checked(name: str, value: str) -> str:
     if name == "cloister.spend":
         return text_of(exact_positive(value, "spend")) if value.strip() else ""
     if name == "cloister.within":
-        return repr(float(exact_positive(value, "within"))) if value.strip() else ""
+        wanted = exact_positive(value, "within") if value.strip() else 0
+        if wanted > 10**300:
+            raise InvalidParameter("SET cloister.within is invalid", why="it is too large", instead="SET cloister.within = '50'")
+        return repr(float(wanted)) if wanted else ""
     if name == "cloister.confidence":
         try:
             check_confidence(float(value))
