@@ -57,36 +57,18 @@ _DEFAULTS = {
     "transaction_isolation": "read committed",
     "transaction_read_only": "on",
 }
-_FIXED = (
-    "integer_datetimes",
-    "is_superuser",
-    "lc_collate",
-    "lc_ctype",
-    "max_identifier_length",
-    "max_index_keys",
-    "server_encoding",
-    "server_version",
-    "server_version_num",
-    "session_authorization",
-)
+_FIXED = """
+integer_datetimes is_superuser lc_collate lc_ctype max_identifier_length max_index_keys server_encoding
+server_version server_version_num session_authorization
+""".split()
 _SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
 _TRUTHS = {"on": "on", "true": "on", "yes": "on", "1": "on", "t": "on", "off": "off", "false": "off", "no": "off", "0": "off"}
 _UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "": 1}
 
-REPORTED = (
-    "application_name",
-    "client_encoding",
-    "datestyle",
-    "default_transaction_read_only",
-    "integer_datetimes",
-    "intervalstyle",
-    "is_superuser",
-    "server_encoding",
-    "server_version",
-    "session_authorization",
-    "standard_conforming_strings",
-    "timezone",
-)
+REPORTED = """
+application_name client_encoding datestyle default_transaction_read_only integer_datetimes intervalstyle
+is_superuser server_encoding server_version session_authorization standard_conforming_strings timezone
+""".split()
 
 
 def known(name: str) -> bool:
