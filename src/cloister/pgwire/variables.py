@@ -57,18 +57,20 @@ _DEFAULTS = {
     "transaction_isolation": "read committed",
     "transaction_read_only": "on",
 }
-_FIXED = """
+_UNCHANGED = """
 integer_datetimes is_superuser lc_collate lc_ctype max_identifier_length max_index_keys server_encoding
 server_version server_version_num session_authorization
-""".split()
+"""
+_FIXED = _UNCHANGED.split()
 _SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
 _TRUTHS = {"on": "on", "true": "on", "yes": "on", "1": "on", "t": "on", "off": "off", "false": "off", "no": "off", "0": "off"}
 _UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "": 1}
 
-REPORTED = """
+_TOLD = """
 application_name client_encoding datestyle default_transaction_read_only integer_datetimes intervalstyle
 is_superuser server_encoding server_version session_authorization standard_conforming_strings timezone
-""".split()
+"""
+REPORTED = _TOLD.split()
 
 
 def known(name: str) -> bool:
@@ -225,10 +227,7 @@ def _checked(name: str, value: str) -> str:
     if name == "cloister.spend":
         return text_of(exact_positive(value, "spend")) if value.strip() else ""
     if name == "cloister.within":
-        wanted = exact_positive(value, "within") if value.strip() else 0
-        if wanted > 10**300:
-            raise InvalidParameter("SET cloister.within is invalid", why="it is too large", instead="SET cloister.within = '50'")
-        return repr(float(wanted)) if wanted else ""
+        return repr(float(min(exact_positive(value, "within"), 10**300))) if value.strip() else ""
     if name == "cloister.confidence":
         try:
             check_confidence(float(value))
