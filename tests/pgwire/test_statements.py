@@ -155,6 +155,7 @@ def test_settings_follow_their_transaction() -> None:
     assert found.seconds == 86_400
     found.set("cloister.within", "1e400")
     assert found.asking().within == 1e300, "wider than any margin"
+    found.set("cloister.within", None)
     found.set("cloister.purpose", "before")
     found.begin()
     found.set("cloister.purpose", "inside")

@@ -227,7 +227,7 @@ def _checked(name: str, value: str) -> str:
     if name == "cloister.spend":
         return text_of(exact_positive(value, "spend")) if value.strip() else ""
     if name == "cloister.within":
-        return repr(float(min(exact_positive(value, "within"), 10**300))) if value.strip() else ""
+        return repr(float(min(exact_positive(value, "within"), exact_positive("1e300", name)))) if value.strip() else ""
     if name == "cloister.confidence":
         try:
             check_confidence(float(value))
