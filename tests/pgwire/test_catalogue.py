@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import subprocess
 import sys
@@ -83,6 +84,15 @@ def test_what_drivers_ask_besides_is_answered_as_postgresql_does() -> None:
     assert found.run("SELECT setting FROM pg_settings WHERE name = 'search_path'").rows == [("public",)]
     with pytest.raises(Refused, match="'now' is not supported"):
         found.run("SELECT 'now'::regproc")
+
+
+def test_moments_and_empty_lists_of_columns_are_answered() -> None:
+    """Tools ask `SELECT now()` to see whether a connection lives, and EXISTS (SELECT FROM …) whether a table is there."""
+    found = Catalogue(Facts(tables={}, user="ada", database="hub"), version="")
+    [[first, second]] = found.run("SELECT now(), CURRENT_TIMESTAMP AS at").rows
+    assert first == second
+    assert found.run("SELECT '2020-01-01 10:00+08'::timestamptz AS at").rows == [(datetime.datetime(2020, 1, 1, 2),)]
+    assert found.run("SELECT EXISTS (SELECT FROM pg_tables WHERE tablename = 'people')").rows == [(False,)]
 
 
 def test_a_table_that_comes_later_is_seen() -> None:

@@ -219,9 +219,39 @@ def test_moments_are_days_where_they_are_midnight(running: Running) -> None:
         for mark in ("%s", "%b"):
             found = connection.execute(asked.replace("%s", mark), (datetime.datetime(1980, 1, 1),)).fetchone()
             assert found == day
+            found = connection.execute(
+                asked.replace("%s", mark), (datetime.datetime(1980, 1, 1, tzinfo=datetime.UTC),)
+            ).fetchone()
+            assert found == day, "in UTC, as where it is written into the text"
         with pytest.raises(psycopg.Error):
             connection.execute(asked, (datetime.datetime(1980, 1, 1, 12),))
     assert running.charges == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT * FROM "people" AS "q01" WHERE (0 = 1)',  # dbplyr
+        "SELECT * FROM people WHERE 1=0",  # Spark
+        'SELECT "p".* FROM hub."public"."people" "p" LIMIT 0;',
+        "select * from PEOPLE where false -- columns",
+    ],
+)
+def test_who_asks_for_no_row_is_told_the_declared_columns_at_no_cost(running: Running, sql: LiteralString) -> None:
+    with running.connect() as connection:
+        for cursor in (psycopg.ClientCursor(connection), psycopg.Cursor(connection)):
+            found = cursor.execute(sql)
+            told = [(each.name, each.type_code) for each in found.description or ()]
+            assert told == [("age", 20), ("sex", 25), ("pay", 701), ("born", 1082), ("town", 25), ("smoker", 16)]
+            assert found.fetchall() == []
+        for other in (
+            "SELECT * FROM people LIMIT 1",
+            "SELECT * FROM people WHERE 0 = 1 OR age > 3",
+            "SELECT * FROM towns LIMIT 0",
+        ):
+            with pytest.raises(psycopg.errors.FeatureNotSupported):
+                connection.execute(other)
+    assert running.charges == 0
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,9 @@ def test_drivers_that_ask_for_types_are_told_them(running: Running) -> None:
         ("pay > 1e-5::numeric(3,1)", "pay > 1e-5::numeric(3,1)"),
         ("pay > 'NaN'::numeric(3,1)", "pay > 'NaN'::numeric(3,1)"),
         ("sex = 'FM'::varchar(1)", "sex = 'FM'::varchar(1)"),
+        ("sex = 'FM'::char", "sex = 'FM'::char"),
+        ("sex = 'F'::char", "sex = 'F'"),
+        ("pay > 2.5::float(53)", "pay > 2.5"),
         ("sex = E'\\x46'::text", "sex = E'\\x46'::text"),
     ],
 )

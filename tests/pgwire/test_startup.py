@@ -218,3 +218,20 @@ def test_a_client_that_leaves_is_charged_and_its_session_closed_afterwards(start
     backend.go.set()
     assert backend.closed.wait(30)
     assert running.charges == 1
+
+
+def test_what_a_client_that_has_gone_still_waited_for_is_never_asked(start: Start) -> None:
+    running, backend = waiting(start, Limits(askers=1))
+    with Raw(running.port).log_in() as first:
+        first.query("SET cloister.spend = 1")
+        first.send(message("Q", text("SELECT COUNT(*) FROM people")))
+        assert backend.asked.wait(30)
+        second = Raw(running.port).log_in()
+        second.query("SET cloister.spend = 1")
+        second.send(message("Q", text("SELECT SUM(age) FROM people")))
+        second.socket.shutdown(socket.SHUT_RDWR)
+        second.socket.close()
+        assert backend.closed.wait(30), "its session ends although the other's question goes on"
+        backend.go.set()
+        assert letters(first.until()) == "TDCZ"
+    assert running.charges == 1

@@ -151,6 +151,11 @@ def test_a_declared_name_sends_a_question_to_the_door(text: str, private: bool) 
 
 def test_settings_follow_their_transaction() -> None:
     found = Variables({})
+    found.set("statement_timeout", "1d")
+    assert found.seconds == 86_400
+    found.set("cloister.within", "1e400")
+    assert found.asking().within == 1e300, "wider than any margin"
+    found.set("cloister.within", None)
     found.set("cloister.purpose", "before")
     found.begin()
     found.set("cloister.purpose", "inside")
@@ -203,13 +208,16 @@ def test_wrong_settings_are_refused(name: str, value: str) -> None:
         (b"1e3", "float8", "1000.0"),
         (b"\x01", "bool", "TRUE"),
         (struct.pack("!i", -1), "date", "DATE '1999-12-31'"),
+        (b"2020-01-01 10:00:00+08", "timestamptz", "TIMESTAMP WITH TIME ZONE '2020-01-01 10:00:00+08:00'"),
+        (b"2020-01-01 10:00:00", "timestamptz", "TIMESTAMP WITH TIME ZONE '2020-01-01 10:00:00+00:00'"),
+        (struct.pack("!q", 0), "timestamptz", "TIMESTAMP WITH TIME ZONE '2000-01-01 00:00:00+00:00'"),
         (b"it's \\", "text", "'it''s \\'"),
         (to_binary(Decimal("-12.5"), TYPES["numeric"]), "numeric", "-12.5000"),
         (to_binary(["a", None], TYPES["text[]"]), "text[]", "ARRAY['a', NULL]"),
     ],
 )
 def test_values_become_literals(value: bytes, kind: str, literal: str) -> None:
-    binary = kind in ("int8", "bool", "date", "numeric", "text[]") or value == struct.pack("!d", 0.5)
+    binary = kind in ("int8", "bool", "date", "numeric", "text[]") or value in (struct.pack("!d", 0.5), bytes(8))
     assert spell(value, TYPES[kind].oid, binary, 1) == literal
 
 

@@ -17,6 +17,7 @@ import cloister as cl
 from cloister import query
 from cloister.query import parse, refusals
 from cloister.query.views import row_condition
+from cloister.session import Question, Sum
 from tests.query.test_pages import REFUSALS
 
 RENAMED = {
@@ -443,6 +444,52 @@ def test_every_line_is_in_the_askers_words(session: cl.Session, monkeypatch: pyt
         session.watch(rolled, at="hired", every="1 day", since=0, until=86_400, spend="0.1")
     never = {site for site in refusing() if not any(file == site[0] and site[1] <= line <= site[2] for file, line in sites)}
     assert not never, "these refuse nothing that was asked here: ask it, or take them away"
+
+
+@pytest.mark.parametrize(
+    ("sql", "line"),
+    [
+        ("SELECT SUM(grade) FROM staff", "SELECT COUNT(grade) FROM staff"),
+        ("[mysql] SELECT AVG(`grade`) FROM staff", "SELECT COUNT(grade) FROM staff"),
+        ("SELECT CORR(level, level) FROM staff", "SELECT VARIANCE(level) FROM staff"),
+        ("SELECT MAX(grade) FROM staff", "SELECT MODE(grade) FROM staff"),
+        ("SELECT MODE(wage), COUNT(*) FROM staff", "SELECT WIDTH_BUCKET(wage, "),
+        ("SELECT wage, hired, level, level + 1, COUNT(*) FROM staff GROUP BY 1, 2, 3, 4", "SELECT EXTRACT(YEAR FROM hired)"),
+        ("SELECT MODE(grade) + 1 FROM staff", "SELECT grade, COUNT(*) AS n FROM staff GROUP BY grade"),
+        ("SELECT SUM(UPPER(grade)) FROM staff", "SELECT grade, COUNT(*) AS n FROM staff GROUP BY grade"),
+        ("SELECT AVG(t) FROM (SELECT guest, SUM(wing) AS t FROM stays GROUP BY guest) AS x", "SELECT "),
+        ("SELECT SUM(g.grade) FROM (SELECT grade, COUNT(*) AS n FROM staff GROUP BY grade UNION ALL "
+         "SELECT SUM(grade), 1 FROM staff) AS g", "SELECT "),
+    ],
+)  # fmt: skip
+def test_what_a_plan_refuses_of_a_text_is_told_in_sql(session: cl.Session, sql: str, line: str) -> None:
+    text, dialect = of_dialect(sql)
+    how: dict[str, Any] = {"dialect": dialect}
+    for ask in (
+        lambda: session.explain(text, 1, **how),
+        lambda: session.sql(text, spend=1, **how),
+        lambda: session.sql(sql=text, spend=1, **how),
+        lambda: session.stored(text, **how),
+        lambda: session.touched(text, **how),
+        lambda: session.columns(text, **how),
+    ):
+        with pytest.raises(cl.CloisterError) as refused:
+            ask()
+        assert refused.value.instead.startswith(line)
+        assert asked_with(session, refused.value.instead, dialect) is None
+    assert not session.ledger.charges("staff")
+
+
+def test_what_a_plan_refuses_of_a_question_is_told_in_python(session: cl.Session) -> None:
+    with pytest.raises(cl.UnsupportedQuery) as refused:
+        session.measure(Question(table="staff", statistics=(Sum(column="grade"),)), spend=1)
+    assert refused.value.instead == 'Count(column="grade")'
+    table = cl.PrivateTable({"Name": ["x"]}, columns={"Name": cl.Text()})
+    with cl.Session({"Staff": table}, budget=cl.PureDP(1)) as other:
+        refusal = asked_with(other, 'SELECT MIN("Name") FROM "Staff"')
+        assert refusal is not None
+        assert refusal.instead == 'SELECT COUNT("Name") FROM "Staff"', "no mode is found among values that nobody declared"
+        assert asked_with(other, refusal.instead) is None
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from cloister.pgwire.failures import Refused
 from cloister.pgwire.portals import Columns, Portal, Prepared, Store, types_of
 from cloister.pgwire.reading import read
 from cloister.pgwire.results import PLAN, Column, Result, Source, columns_of_shape, of_free, of_plan, of_release, of_texts
-from cloister.pgwire.routing import Route, route, set_configs, typed
+from cloister.pgwire.routing import Route, route, set_configs, typed, without_rows
 from cloister.pgwire.statements import (
     Close,
     Copy,
@@ -186,7 +186,9 @@ class Executor:
         raise AssertionError(statement)
 
     def _meant(self, statement: Statement) -> Statement:
-        """EXECUTE stands for what was prepared."""
+        """EXECUTE stands for what was prepared, and what asks for no row of a table for a question of its columns."""
+        if isinstance(statement, Select):
+            return without_rows(statement, self._session.tables)
         if isinstance(statement, Execute):
             return self.store.executed(statement)
         if isinstance(statement, Explain) and isinstance(statement.question, Execute):

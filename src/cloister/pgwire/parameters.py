@@ -10,8 +10,9 @@ import math
 import re
 import struct
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 
 from cloister.pgwire.failures import Refused
 from cloister.pgwire.types import REAL, TYPES, WHOLE, named
@@ -113,8 +114,8 @@ def _spelled(text: str, name: str) -> str:
     if name == "date":
         day = _DAY.fullmatch(text)
         return f"DATE '{date.fromisoformat(day.group(1) if day else text).isoformat()}'"
-    if name == "timestamp":
-        return _spelled_moment(datetime.fromisoformat(text))
+    if name in ("timestamp", "timestamptz"):
+        return _spelled_moment(datetime.fromisoformat(text), name)
     return _TRUTHS[text.lower()]
 
 
@@ -137,11 +138,14 @@ def _day(value: bytes) -> str:
     return f"DATE '{found.isoformat()}'"
 
 
-def _moment(value: bytes) -> str:
-    return _spelled_moment(datetime(2000, 1, 1) + timedelta(microseconds=struct.unpack("!q", value)[0]))
+def _moment(name: str, value: bytes) -> str:
+    return _spelled_moment(datetime(2000, 1, 1) + timedelta(microseconds=struct.unpack("!q", value)[0]), name)
 
 
-def _spelled_moment(moment: datetime) -> str:
+def _spelled_moment(moment: datetime, name: str) -> str:
+    if name == "timestamptz":
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return f"TIMESTAMP WITH TIME ZONE '{moment.isoformat(sep=' ')}'"
     if moment.tzinfo is not None:
         raise ValueError
     return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
@@ -161,7 +165,7 @@ _READ: dict[str, Callable[[bytes], str]] = {
     **{name: _floating(form) for name, form in REAL.items()},
     "numeric": _decimal,
     "date": _day,
-    "timestamp": _moment,
+    **{name: partial(_moment, name) for name in ("timestamp", "timestamptz")},
     "bool": {b"\0": "FALSE", b"\1": "TRUE"}.__getitem__,
 }
 

@@ -6,7 +6,8 @@ roads lead nowhere: the catalogue holds nothing private, and the door charges on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sqlglot
@@ -22,6 +23,7 @@ from cloister.pgwire.parameters import bound
 from cloister.pgwire.statements import Select, Set
 from cloister.pgwire.words import unquoted, without, words
 from cloister.query.remedies import with_plain_signs
+from cloister.tables import PrivateTable
 from cloister.tables.expression.names import literal
 
 
@@ -55,6 +57,39 @@ def route(question: Select, declared: Tables) -> Route:
         return Route(text=question.text, private=False)
     text = spelled_out(uncast(_without_schema(question.text, names)), _kinds(declared, named or names))
     return Route(text=text, private=True, named=named or frozenset())
+
+
+_NAME = r'(?:"(?:[^"]|"")+"|\w+)'
+_NO_ROWS = re.compile(  # of words with one blank between them
+    rf"(?:select) (?:{_NAME} \. )?\* from (?:(?:{_NAME} \. )?\"?public\"? \. )?({_NAME})(?: as {_NAME}| (?!where|limit){_NAME})?"
+    r" (?:limit 0|where (?:0 = 1|1 = 0|false|\( (?:0 = 1|1 = 0|false) \)))",
+    re.IGNORECASE,
+)
+
+
+def without_rows(question: Select, declared: Callable[[], Tables]) -> Select:
+    """`SELECT * FROM people WHERE 0 = 1`, by which tools learn the columns of a table, as a question that names none: it has the
+    declared columns, no row and no cost.
+
+    >>> from cloister.pgwire.reading import read_one
+    >>> import cloister as cl
+    >>> people = cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)})
+    >>> without_rows(read_one('SELECT * FROM "people" AS "q01" WHERE (0 = 1)'), lambda: {"people": people}).text
+    'SELECT CAST(NULL AS BIGINT) AS "age" WHERE FALSE'
+    """
+    found = _NO_ROWS.fullmatch(" ".join(word.text for word in question.words))
+    if found is None:
+        return question
+    [name] = words(found[1])
+    table = next((each for known, each in declared().items() if known.lower() == name.lower.lower()), None)
+    if not isinstance(table, PrivateTable):  # of any other kind the rows may leave, or are refused for what it is
+        return question
+    columns = [
+        exp.alias_(exp.cast(exp.null(), kind, dialect="postgres"), each, quoted=True).sql("postgres")
+        for each, kind, _, _ in columns_of(table)
+    ]
+    text = f"SELECT {', '.join(columns)} WHERE FALSE"
+    return Select(text, tuple(words(text)))
 
 
 def typed(question: Select, types: Sequence[int], declared: Tables) -> tuple[int, ...]:

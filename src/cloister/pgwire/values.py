@@ -15,6 +15,7 @@ from cloister.pgwire.types import TYPES, WireType, named, type_called
 from cloister.pgwire.words import Rest, Word, unquoted
 
 _UNBOUND = "parameter"
+_SHORTENED = ("varchar", "bpchar", "char")
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,14 @@ def _bare(rest: Rest) -> Value:
 
 def _cast(value: Value, rest: Rest) -> Value:
     """A value as another type; refused where the size of that would shorten or round it."""
-    start, kind, text = rest.at, type_in(rest), value.text or ""
+    start, kind = rest.at, type_in(rest)
     size = [int(word.text) for word in rest.own[start : rest.at] if word.kind == "number"]
-    long, most = (len(text), size[:1]) if kind.name in ("varchar", "bpchar", "char") else (_places(text), size[1:])
+    if not size and rest.own[start].says("char", "character") and kind.name in ("char", "bpchar"):
+        size = [1]  # as PostgreSQL has it
+    texts = [each.text or "" for each in elements(value, "")] if size and kind.element else [value.text or ""]
+    name = kind.element or kind.name
+    long = max(map(len if name in _SHORTENED else _places, texts), default=0)
+    most = size[1:] if name == "numeric" else size[:1]
     if size and long > sum(most):
         raise Refused("This cast is not supported", why="it shortens or rounds a constant", instead="the shorter constant")
     return Value(value.text, kind.name, value.elements)

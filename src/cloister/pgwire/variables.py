@@ -57,36 +57,20 @@ _DEFAULTS = {
     "transaction_isolation": "read committed",
     "transaction_read_only": "on",
 }
-_FIXED = (
-    "integer_datetimes",
-    "is_superuser",
-    "lc_collate",
-    "lc_ctype",
-    "max_identifier_length",
-    "max_index_keys",
-    "server_encoding",
-    "server_version",
-    "server_version_num",
-    "session_authorization",
-)
+_UNCHANGED = """
+integer_datetimes is_superuser lc_collate lc_ctype max_identifier_length max_index_keys server_encoding
+server_version server_version_num session_authorization
+"""
+_FIXED = _UNCHANGED.split()
 _SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
 _TRUTHS = {"on": "on", "true": "on", "yes": "on", "1": "on", "t": "on", "off": "off", "false": "off", "no": "off", "0": "off"}
-_UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "": 1}
+_UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "": 1}
 
-REPORTED = (
-    "application_name",
-    "client_encoding",
-    "datestyle",
-    "default_transaction_read_only",
-    "integer_datetimes",
-    "intervalstyle",
-    "is_superuser",
-    "server_encoding",
-    "server_version",
-    "session_authorization",
-    "standard_conforming_strings",
-    "timezone",
-)
+_TOLD = """
+application_name client_encoding datestyle default_transaction_read_only integer_datetimes intervalstyle
+is_superuser server_encoding server_version session_authorization standard_conforming_strings timezone
+"""
+REPORTED = _TOLD.split()
 
 
 def known(name: str) -> bool:
@@ -243,7 +227,7 @@ def _checked(name: str, value: str) -> str:
     if name == "cloister.spend":
         return text_of(exact_positive(value, "spend")) if value.strip() else ""
     if name == "cloister.within":
-        return repr(float(exact_positive(value, "within"))) if value.strip() else ""
+        return repr(float(min(exact_positive(value, "within"), exact_positive("1e300", name)))) if value.strip() else ""
     if name == "cloister.confidence":
         try:
             check_confidence(float(value))

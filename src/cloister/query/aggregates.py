@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 from sqlglot import exp
 
@@ -45,15 +45,7 @@ _VARIANCES: dict[type[exp.Expression], tuple[bool, bool]] = {
     exp.StddevPop: (False, True),
 }
 _REGRESSIONS: dict[type[exp.Expression], RegressionPart] = {
-    exp.RegrSlope: "slope",
-    exp.RegrIntercept: "intercept",
-    exp.RegrR2: "r2",
-    exp.RegrCount: "count",
-    exp.RegrAvgx: "avgx",
-    exp.RegrAvgy: "avgy",
-    exp.RegrSxx: "sxx",
-    exp.RegrSyy: "syy",
-    exp.RegrSxy: "sxy",
+    getattr(exp, f"Regr{part.capitalize()}"): part for part in get_args(RegressionPart)
 }
 _OPERATORS: dict[type[exp.Expression], str] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
 

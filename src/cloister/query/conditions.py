@@ -18,14 +18,7 @@ from cloister.query.constants import constant, is_constant
 from cloister.query.refusals import refused, shown, unsupported
 from cloister.tables import And, Between, Category, Column, Compare, Domain, Expression, In, IsNull, Like, Literal, Not, Or
 
-_COMPARISONS: dict[type[exp.Expression], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "!=",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
+_COMPARISONS = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _MOST_VALUES = 10_000
 
 

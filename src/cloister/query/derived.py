@@ -18,7 +18,7 @@ from cloister.query.numbering import numbered
 from cloister.query.public_joins import public_join
 from cloister.query.publics import PublicRows, PublicSource, public_rows, public_values
 from cloister.query.refusals import EXAMPLE, clipped, refused, shown, unsupported, whole
-from cloister.query.rows import Field, Rows, same
+from cloister.query.rows import Field, Rows, places_by_name, same
 from cloister.query.scalars import Reader
 from cloister.query.semijoins import semijoined
 from cloister.query.sources import Environment, Item, check_one_population, items_of
@@ -316,19 +316,6 @@ def _is_one_per_person(item: Item) -> bool:
     return len(item.fields) == 1 and item.fields[0].unit and item.fields[0].column is None
 
 
-def _by_name(first: Sequence[Field], fields: Sequence[Field]) -> list[Field]:
-    """The columns of a part of UNION BY NAME, in the order of the first part."""
-    named = {each.name.lower(): each for each in fields}
-    names = [each.name.lower() for each in first]
-    if sorted(names) != sorted(each.name.lower() for each in fields) or len(named) < len(fields):
-        raise refused(
-            "UNION BY NAME is not supported",
-            "its parts have not the same names of columns, each once",
-            "SELECT a, b … UNION ALL BY NAME SELECT b, a …",
-        )
-    return [named[name] for name in names]
-
-
 def _stacked(query: exp.Union, environment: Environment) -> Item:
     by_name = bool(query.args.get("by_name"))
     if query.args.get("on"):
@@ -347,7 +334,9 @@ def _stacked(query: exp.Union, environment: Environment) -> Item:
     for part in parts:
         if part.relation is None:
             raise unsupported("A public table under UNION ALL", EXAMPLE)
-        mine = _by_name(first, part.fields) if by_name else part.fields
+        mine = part.fields
+        if by_name:
+            mine = [mine[place] for place in places_by_name((each.name for each in first), (each.name for each in mine))]
         if len(mine) != len(first) or [each.unit for each in mine] != [each.unit for each in first]:
             raise refused(
                 "UNION ALL is not supported",

@@ -16,21 +16,8 @@ from sqlglot.tokens import TokenType
 
 from cloister.errors import UnsupportedQuery
 
-DIALECTS = (
-    "ansi",
-    "bigquery",
-    "databricks",
-    "duckdb",
-    "mysql",
-    "oracle",
-    "postgres",
-    "redshift",
-    "snowflake",
-    "spark",
-    "sqlite",
-    "trino",
-    "tsql",
-)
+_READ = "ansi bigquery databricks duckdb mysql oracle postgres redshift snowflake spark sqlite trino tsql"
+DIALECTS = tuple(_READ.split())
 POPULATION_BY_DEFAULT = frozenset({"mysql"})
 """Where STDDEV and VARIANCE divide by n."""
 _WORDS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")

@@ -20,20 +20,8 @@ from cloister.query.refusals import clipped, refused, whole
 
 BOUNDED = {name: f"CLOISTER_{name}" for name in ("SUM", "AVG", "COUNT")}
 """What an aggregate with bounds among its arguments is called while it is parsed."""
-BY_ROW = {
-    name: f"CLOISTER_ROW_{name}"
-    for name in (
-        "APPROX_QUANTILES",
-        "PERCENTILE_CONT",
-        "QUANTILE",
-        "VAR_POP",
-        "VAR_SAMP",
-        "VARIANCE",
-        "STDDEV_POP",
-        "STDDEV_SAMP",
-        "STDDEV",
-    )
-}
+_OF_ROWS = "APPROX_QUANTILES PERCENTILE_CONT QUANTILE VAR_POP VAR_SAMP VARIANCE STDDEV_POP STDDEV_SAMP STDDEV"
+BY_ROW = {name: f"CLOISTER_ROW_{name}" for name in _OF_ROWS.split()}
 """The same for those of which each row's value is bounded."""
 _BOUNDS = ("contribution_bounds_per_group", "contribution_bounds_per_row")
 _LINE = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_groups_contributed = 3) …"

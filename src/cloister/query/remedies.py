@@ -17,16 +17,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 
 from sqlglot import exp
 
 from cloister.errors import CloisterError
+from cloister.privacy import text_of
 from cloister.query.dialect import canonical, dialect_named
 from cloister.query.refusals import EXAMPLE
 from cloister.query.sources import Tables
 from cloister.query.words import statement, unheard
-from cloister.tables import Category, PrivateTable, PublicTable
+from cloister.tables import Category, Date, Integer, PrivateTable, PublicTable, Real
 from cloister.tables.expression.names import alias, needs_quotes
 
 _NUMBERS = frozenset({"age", "pay", "cost", "fee", "hours", "x", "y", "column", "expression", "numerator", "divisor"})
@@ -50,6 +52,8 @@ _PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?<![\w.])cl\.\
 _PROSE = re.compile(r"\b(the|a|an|each|two|another|fewer|from|read|one|both|all|columns?) [a-z]+\b(?! *[(.])")
 _OUTSIDE = re.compile(r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`)|[^'\"`]+")
 _WIDE = str.maketrans("（），；．＝＜＞＊＋－／％！　“”‘’０１２３４５６７８９", "(),;.=<>*+-/%! ''''0123456789")
+_STATISTIC = re.compile(r"\b(Binned|Constant|Count|Mode|Named|Variance)\((?:column=)?\"?([^\"]*).*\)|kind='\w+'")
+"""What the plan of a question calls a statistic or a key in Python."""
 _MOST_GROUPS = 100
 _MOST_BARE = 8
 
@@ -254,4 +258,32 @@ def in_words_of(refusal: CloisterError, sql: str, tables: Tables, dialect: str |
         line = Words.of(sql, tables, dialect).line(refusal.instead)
     except CloisterError:  # a dialect that is not known
         line = Words.of(sql, tables, None).line(refusal.instead)
+    return type(refusal)(refusal.what, why=refusal.why, instead=line)
+
+
+def in_sql(refusal: CloisterError, sql: str, tables: Tables, dialect: str | None) -> CloisterError:
+    """The refusal of a plan, whose line names a statistic as Python does, with a line of SQL about the table that was asked.
+
+    >>> import cloister as cl
+    >>> staff = cl.PrivateTable({"rank": ["a"]}, {"rank": cl.Category(["a", "b"])})
+    >>> refusal = CloisterError("The sum of 'rank' is not supported", instead='Count(column="rank")')
+    >>> in_sql(refusal, "SELECT SUM(rank) FROM staff", {"staff": staff}, None).instead
+    'SELECT COUNT(rank) FROM staff'
+    """
+    found = _STATISTIC.search(refusal.instead)
+    if found is None:
+        return refusal
+    words, (name, column) = Words.of(sql, tables, dialect), found.groups()
+    line, table = words.example(), tables.get(words.table or "")
+    domain = table.columns.get(column) if isinstance(table, PrivateTable) else None
+    if words.table is not None and domain is not None:
+        shown, source, key = words._spelled(column), words._spelled(words.table), ""
+        if isinstance(domain, Integer | Real):
+            key = f"WIDTH_BUCKET({shown}, {text_of(Fraction(domain.low))}, {text_of(Fraction(domain.high))}, 10)"
+        elif isinstance(domain, Date):
+            key = f"EXTRACT(YEAR FROM {shown})"
+        if name != "Binned":
+            line = f"SELECT {name.upper()}({shown}) FROM {source}"  # noqa: S608
+        elif key:
+            line = f"SELECT {key} AS bucket, COUNT(*) AS n FROM {source} GROUP BY bucket"  # noqa: S608
     return type(refusal)(refusal.what, why=refusal.why, instead=line)

@@ -56,6 +56,18 @@ def in_common(fields: Iterable[Field], names: Iterable[str], instead: str) -> li
     return found
 
 
+def places_by_name(first: Iterable[str], names: Iterable[str]) -> list[int]:
+    """Where the columns of a part of UNION BY NAME stand, in the order of the first part."""
+    wanted, found = ([name.lower() for name in each] for each in (first, names))
+    if sorted(wanted) != sorted(found) or len(set(found)) < len(found):
+        raise refused(
+            "UNION BY NAME is not supported",
+            "its parts have not the same names of columns, each once",
+            "SELECT a, b … UNION ALL BY NAME SELECT b, a …",
+        )
+    return [found.index(name) for name in wanted]
+
+
 @dataclass(kw_only=True)
 class Rows:
     """A relation that is being read from SQL."""

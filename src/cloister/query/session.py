@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sqlglot import exp
 
-from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee, PureDP, exact_positive, text_of
 from cloister.query.forms import Forms
@@ -424,6 +424,15 @@ class Session(Door):
         parsed = reviewed(self._in_order(forms.parsed(sql, seen.tables, dialect)), seen.tables)
         self._last_read = (seen, key, parsed)
         return parsed  # not what is kept, which another thread may have replaced by now
+
+    def worded(self, refusal: CloisterError, *asked: object, **how: object) -> CloisterError:
+        """A refusal with its line in SQL, where the question is a text."""
+        text, dialect = asked[0] if asked else how.get("sql", how.get("question")), how.get("dialect")
+        if not isinstance(text, str) or not isinstance(dialect, str | None):
+            return refusal
+        from cloister.query.remedies import in_sql  # only what is refused needs remedies
+
+        return in_sql(refusal, text, self.tables, dialect)
 
     def _in_order(self, parsed: Parsed) -> Parsed:
         """With its questions in the order of their digests: the digest of several is that of the list, and in which order a text

@@ -45,16 +45,7 @@ class Environment:
         """The environment of a question, with the names that its own WITH adds, each of which may stand on those before it."""
         if self.depth >= _DEEPEST:
             raise refused("The query is not supported", f"questions are nested deeper than {_DEEPEST}", EXAMPLE)
-        found = Environment(
-            tables=self.tables,
-            derive=self.derive,
-            typed=self.typed,
-            named=self.named,
-            depth=self.depth + 1,
-            count=self.count,
-            read=self.read,
-            until=self.wanted,
-        )
+        found = replace(self, depth=self.depth + 1, until=self.wanted, wanted=None)
         with_ = query.args.get("with_")
         for cte in with_.expressions if with_ is not None else ():
             alias = cte.args["alias"]
@@ -64,15 +55,7 @@ class Environment:
 
 def _frozen(environment: Environment) -> Environment:
     """The environment as it is now, without the names that are still to come."""
-    return Environment(
-        tables=environment.tables,
-        derive=environment.derive,
-        typed=environment.typed,
-        named=dict(environment.named),
-        depth=environment.depth,
-        count=environment.count,
-        read=environment.read,
-    )
+    return replace(environment, named=dict(environment.named), until=None, wanted=None)
 
 
 @dataclass(kw_only=True)
@@ -97,11 +80,7 @@ class Item:
 
     def qualified(self, qualifiers: tuple[Qualifier, ...], label: str) -> Item:
         """The same source under an alias."""
-        fields = [
-            Field(name=each.name, column=each.column, unit=each.unit, qualifiers=qualifiers, origin=each.origin)
-            for each in self.fields
-            if not each.hidden
-        ]
+        fields = [replace(each, qualifiers=qualifiers) for each in self.fields if not each.hidden]
         public = self.public
         if isinstance(public, PublicSource):
             public = replace(public, qualifiers=qualifiers)

@@ -597,6 +597,10 @@ class Door:
         self._last_shape = (seen, question, shape)
         return shape  # not what is kept, which another thread may have replaced by now
 
+    def worded(self, refusal: CloisterError, *asked: object, **how: object) -> CloisterError:
+        """A refusal in the words that it was asked in: here a question is of Python, and so is what refuses it."""
+        return refusal
+
     def _workload(self, questions: Sequence[Question]) -> tuple[list[Shape], Workload, list[Shape]]:
         """The shapes of several questions, how they are measured together, and what is measured then: some of them, and shapes
         that were made of them."""

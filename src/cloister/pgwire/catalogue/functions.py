@@ -143,4 +143,5 @@ def constants(*, user: str, database: str, version: str) -> dict[str, str]:
     """
     names = {"current_user": user, "session_user": user, "user": user, "current_role": user, "version": version}
     names |= {"current_database": database, "current_catalog": database, "current_schema": "public"}
-    return {name: literal(value) for name, value in names.items()}
+    now = dict.fromkeys(("now", "current_timestamp", "transaction_timestamp"), "CAST(now() AS TIMESTAMP)")
+    return {name: literal(value) for name, value in names.items()} | now

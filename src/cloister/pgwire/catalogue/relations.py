@@ -6,19 +6,11 @@ Most tables are always empty here, since nothing has an index, a trigger or a ru
 
 from __future__ import annotations
 
-_TYPES = {
-    "+oid": "UINTEGER",
-    "+oids": "UINTEGER[]",
-    "+text": "VARCHAR",
-    "+texts": "VARCHAR[]",
-    "+bool": "BOOLEAN",
-    "+int2": "SMALLINT",
-    "+int2s": "SMALLINT[]",
-    "+int4": "INTEGER",
-    "+int8": "BIGINT",
-    "+real": "FLOAT",
-    "+time": "TIMESTAMP",
-}
+_WORDS = """
++oid:UINTEGER +oids:UINTEGER[] +text:VARCHAR +texts:VARCHAR[] +bool:BOOLEAN +int2:SMALLINT
++int2s:SMALLINT[] +int4:INTEGER +int8:BIGINT +real:FLOAT +time:TIMESTAMP
+"""
+_TYPES = dict(each.split(":") for each in _WORDS.split())
 
 _PG = """
 pg_aggregate +oid aggfnoid aggtransfn +text aggkind

@@ -193,6 +193,8 @@ class _Change:
         """What stands for one node."""
         if isinstance(node, exp.Cast):
             return self._cast(node)
+        if isinstance(node, exp.Select) and not node.expressions and node.args.get("from_"):  # EXISTS (SELECT FROM …)
+            return node.select("1", copy=False)
         if isinstance(node, exp.Any | exp.All):
             return _over_list(node)
         if isinstance(node, exp.Div) and _whole(node.this) and _whole(node.expression):
@@ -250,6 +252,8 @@ class _Change:
             return exp.Cast(this=_list(node.this), to=node.to)
         if kind in _CASTS:
             return _cast(node.this, _CASTS[kind])
+        if kind == "TIMESTAMPTZ":  # in UTC: the engine's own needs another package to be read
+            return _cast(node.copy(), "TIMESTAMP")
         return node
 
     def _registered(self, node: exp.Cast, kind: str) -> exp.Expression:

@@ -25,24 +25,11 @@ from cloister.tables.engines.connection import locked
 
 _MOST_ROWS, _LARGEST, _PIECE = 100_000, 32_000_000, 200
 _MEMORY = "64MB"
-_KINDS = {
-    "BOOLEAN": "bool",
-    "TINYINT": "int2",
-    "SMALLINT": "int2",
-    "INTEGER": "int4",
-    "BIGINT": "int8",
-    "HUGEINT": "numeric",
-    "UTINYINT": "int2",
-    "USMALLINT": "int4",
-    "UINTEGER": "oid",
-    "UBIGINT": "numeric",
-    "FLOAT": "float4",
-    "DOUBLE": "float8",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp",
-    "BLOB": "bytea",
-    "JSON": "json",
-}
+_OF_ENGINE = """
+BOOLEAN:bool TINYINT:int2 SMALLINT:int2 INTEGER:int4 BIGINT:int8 HUGEINT:numeric UTINYINT:int2 USMALLINT:int4 UINTEGER:oid
+UBIGINT:numeric FLOAT:float4 DOUBLE:float8 DATE:date TIMESTAMP:timestamp BLOB:bytea JSON:json
+"""
+_KINDS = dict(each.split(":") for each in _OF_ENGINE.split())
 
 
 class Catalogue:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from cloister.crypto import PseudoRandomFunction
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter, LedgerTampered, UnsupportedQuery
@@ -272,23 +272,14 @@ class ControlledSession:
             noise = self.controls.input
             copy = None if noise is None else perturbed_copy(prepared, noise, self._keyed, self._secret)
             records = Records(prepared if copy is None else copy)
-            admission = Admission(
-                controls=self.controls,
-                records=records,
-                keyed=self._keyed,
-                history=self._history,
-                place=self._place,
-                state=self._state,
-            )
-            self._inside = Inside(
-                controls=self.controls,
-                keyed=self._keyed,
-                history=self._history,
-                prepared=prepared,
-                copy=copy,
-                records=records,
-                admission=admission,
-            )
+            shared: dict[str, Any] = {
+                "controls": self.controls,
+                "keyed": self._keyed,
+                "history": self._history,
+                "records": records,
+            }
+            admission = Admission(place=self._place, state=self._state, **shared)
+            self._inside = Inside(prepared=prepared, copy=copy, admission=admission, **shared)
         return self._inside
 
     def _check_history(self, *, new_version: bool) -> None:

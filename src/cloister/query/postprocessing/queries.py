@@ -26,7 +26,7 @@ from cloister.query.postprocessing.allowed import AGGREGATES, LIMITS, SELECT, pa
 from cloister.query.postprocessing.expressions import Expressions, Rows, direction
 from cloister.query.postprocessing.values import Kind, Value, uncertain
 from cloister.query.refusals import clipped, refused, shown, unsupported, whole
-from cloister.query.rows import Field, Qualifier, choose, in_common, named, same
+from cloister.query.rows import Field, Qualifier, choose, in_common, named, places_by_name, same
 
 _MOST_COLUMNS = 500
 _FIELD = "field"
@@ -376,7 +376,8 @@ def stacked(tree: exp.SetOperation, left: Step, right: Step, name: str) -> tuple
             "its parts have not the same number of columns",
             "SELECT a, b … UNION ALL SELECT a, b …",
         )
-    places = _by_name(left, right) if tree.args.get("by_name") else range(len(right.columns))
+    names, others = ([column.name for column in step.columns] for step in (left, right))
+    places = places_by_name(names, others) if tree.args.get("by_name") else range(len(right.columns))
     parts = ((left, range(len(left.columns))), (right, places))
     pairs = [(one, right.columns[place]) for one, place in zip(left.columns, places, strict=True)]
     certain = all(one.kind == other.kind == "certain" for one, other in pairs)
@@ -404,18 +405,6 @@ def stacked(tree: exp.SetOperation, left: Step, right: Step, name: str) -> tuple
     listed = "*" if whole_rows else flagged(step)
     step = Step(name=name, columns=columns, loose=loose or (bool(limit) and not (order and sure)))
     return f"SELECT {listed} FROM ({inner}) ORDER BY {order}z{limit}", step
-
-
-def _by_name(left: Step, right: Step) -> list[int]:
-    """The places of the right side's columns in the order of the left's names."""
-    names, others = ([column.name.lower() for column in step.columns] for step in (left, right))
-    if sorted(names) != sorted(others) or len(set(names)) < len(names):
-        raise refused(
-            "UNION BY NAME is not supported",
-            "its parts have not the same names of columns, each once",
-            "SELECT a, b … UNION ALL BY NAME SELECT b, a …",
-        )
-    return [others.index(name) for name in names]
 
 
 def _joined(one: Kind, other: Kind) -> Kind:

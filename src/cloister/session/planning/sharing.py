@@ -114,7 +114,8 @@ class Sharing:
                 domain = self._declared(statistic.column)
                 if domain.kind not in _ORDERED:
                     column = statistic.column
-                    why, instead = f"{column!r} is declared as {domain.kind}, which has no order", f'Mode(column="{column}")'
+                    one = "Count" if domain.size is None else "Mode"  # which is found among declared values
+                    why, instead = f"{column!r} is declared as {domain.kind}, which has no order", f'{one}(column="{column}")'
                     if domain.kind == "moment":
                         why = f"{column!r} is declared as moment, of which days and hours are found, not seconds"
                         instead = f"CAST({quoted(column)} AS DATE), or hour({quoted(column)})"

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
+from cloister.errors import CloisterError
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
@@ -171,9 +172,11 @@ def with_columns(table: PrivateTable, columns: Sequence[str]) -> PrivateTable:
 
 
 class HasTables(Protocol):
-    """Something that holds a registry."""
+    """Something that holds a registry, and says what it refuses in the words that it was asked in."""
 
     registry: TableRegistry
+
+    def worded(self, refusal: CloisterError, *asked: object, **how: object) -> CloisterError: ...
 
 
 Holder = TypeVar("Holder", bound=HasTables)
@@ -187,10 +190,13 @@ def pinned(method: Callable[Concatenate[Holder, Given], Answer]) -> Callable[Con
     @functools.wraps(method)
     def held(self: Holder, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
         registry = self.registry
-        if registry in _BEGUN.get():
-            return method(self, *args, **kwargs)
-        with registry.pinned():
-            return method(self, *args, **kwargs)
+        try:
+            if registry in _BEGUN.get():
+                return method(self, *args, **kwargs)
+            with registry.pinned():
+                return method(self, *args, **kwargs)
+        except CloisterError as refusal:  # only here, since what is answered needs no words
+            raise self.worded(refusal, *args, **kwargs) from None
 
     return held
 
