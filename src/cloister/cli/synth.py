@@ -82,7 +82,6 @@ def fit(
     from cloister.synth import fit as fit_model
 
     check_apart(data, out, report)
-
     _page(report)
     chosen: Any = method
     cuts = {each.name: each for each in (*map(_bins, bins), *(Calendar(each.strip()) for each in calendar))}

@@ -52,6 +52,7 @@ def explained(session: Measurer, table: str, **how: Any) -> Explained:
 class _Explaining(Delegate):
     """A session that explains the first questions of a fit, or its run over rows, and ends the fit there."""
 
+    _measurer: Any
     _cuts: Guarantee | None = None
 
     def cut(
@@ -70,14 +71,12 @@ class _Explaining(Delegate):
 
     def given(self, question: Question) -> Release | None:
         """An answer that was bought before: it is evidence, and what it costs is nothing."""
-        session: Any = self._measurer
-        found: Release | None = session.given(question)
+        found: Release | None = self._measurer.given(question)
         return found
 
     def run(self, method: Any, table: str, spend: Spending, *, purpose: str = "") -> NoReturn:
         """A method that chooses what it measures: nobody knows in advance whether that is three columns together."""
-        session: Any = self._measurer
-        cost = session.explain_run(method, table, spend).cost
+        cost = self._measurer.explain_run(method, table, spend).cost
         raise self._reached(cost, (*method.margins(cost, self.declared(table)), None))
 
     def _reached(self, cost: Guarantee, margins: tuple[float | None, float | None, float | None]) -> _Reached:

@@ -164,9 +164,7 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, marke
     columns = {} if chosen is None else dict(chosen.columns or {})
     if 0 < len(columns) <= _MOST_COLUMNS:  # of a picture each pixel is a column: they are typed
         labels = [(name, name) for name, domain in columns.items() if isinstance(domain, Category | Boolean)]
-        numbers = [
-            (as_listed(name), name) for name, domain in columns.items() if isinstance(domain, Integer | Real | Date | Boolean)
-        ]
+        numbers = [(as_listed(name), name) for name, kind in columns.items() if isinstance(kind, Integer | Real | Date | Boolean)]
         known |= {"columns": numbers, "utility": labels, "secret": labels}
     return {"choices": known, "tables": tables, "chosen": about if columns and len(tables) > 1 else ""}
 
