@@ -88,6 +88,14 @@ def test_rows_meet_conditions(folder: Path) -> None:
     assert all(10 <= float(row["pay"]) <= 20.5 for row in rows)
 
 
+def test_conditions_are_read_as_people_type_them(folder: Path) -> None:
+    """A truth value as files have it, blanks, and a colon as it is typed in Chinese."""
+    given = [part for each in ("age = 60：70", "rich=true") for part in ("--given", each)]
+    rows = list(csv.DictReader(run("sample", "model.json", "--rows", "30", *given, at=folder).splitlines()))
+    assert all(60 <= int(row["age"]) <= 70 and row["rich"] == "true" for row in rows)
+    assert "--given rich=False" in run("sample", "model.json", "--given", "rich=perhaps", at=folder, refused=True)
+
+
 def test_missing_values_are_a_condition(folder: Path) -> None:
     held = {"a": [None, 1, 2, 3] * 50, "b": ["=1", "x"] * 100}
     cl.synth.fit_frame(held, {"a": cl.Integer(0, 9, nullable=True), "b": cl.Category(["=1", "x"])}, epsilon=9).save(
@@ -141,9 +149,9 @@ def test_the_report_is_public_and_the_comparison_is_marked(folder: Path) -> None
         ("sample model.json --out x.pdf", "ending"),
         ("sample model.json --given age", "the model has age"),
         ("sample model.json --given height=3", "the model has age"),
-        ("sample model.json --given age=old", "'old' is no value"),
-        ("sample model.json --given age=missing", "'missing' is no value"),
-        ("sample model.json --given rich=maybe", "'maybe' is no value"),
+        ("sample model.json --given age=old", "'old' is not a value of"),
+        ("sample model.json --given age=missing", "'missing' is not a value of"),
+        ("sample model.json --given rich=maybe", "'maybe' is not a value of"),
         ("sample people.csv", "The model is invalid"),
         ("report model.json --out x.pdf", "ending"),
         ("fit people.csv --bounds age=0:99 --bins age=many --out x.json", "no number of bins"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from typing import Any
 
@@ -245,3 +246,24 @@ def test_what_needs_no_row_is_refused_before_the_door(changed: dict[str, Any], w
         with pytest.raises(CloisterError, match=why):
             publish_projections(session, **{"table": "people", "projections": {"PCA": PCA()}, **how, **changed})
         assert not session.ledger.charges("people")
+
+
+def test_days_and_truth_values_are_projected_as_numbers() -> None:
+    first = datetime.date(2026, 1, 1)
+    rows = {
+        "day": [first + datetime.timedelta(days=each) for each in range(60)],
+        "smoker": [each % 3 == 0 for each in range(60)],
+        "ill": [0, 0, 1, 1] * 15,
+        "sex": [0, 0, 0, 0, 1, 1] * 10,
+    }
+    kinds = {
+        "day": cl.Date("2026-01-01", "2026-03-01"),
+        "smoker": cl.Boolean(),
+        "ill": cl.Category([0, 1]),
+        "sex": cl.Category([0, 1]),
+    }
+    how: dict[str, Any] = {"columns": ["day", "smoker"], "utility": "ill", "private": "sex", "dimensions": [1]}
+    with cl.Session({"people": cl.PrivateTable(rows, kinds)}, budget=cl.PureDP(1)) as session:
+        found = publish_projections(session, "people", {"PCA": PCA()}, **how)
+    assert found.columns == ({"name": "day", "low": 20454.0, "high": 20513.0}, {"name": "smoker", "low": 0.0, "high": 1.0})
+    np.testing.assert_allclose(found.projections[0]["mean"], [0.0, -1 / 3], atol=1e-9)

@@ -13,7 +13,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import ZCDP, PureDP
 from cloister.session import Door
-from cloister.tables import Category, Date, Integer, PrivateTable, Real, Text
+from cloister.tables import Boolean, Category, Date, Integer, PrivateTable, Real, Text
 
 COLUMNS = {
     "ill": Category(["no", "yes"]),
@@ -95,8 +95,8 @@ def test_one_charge_for_all_of_them() -> None:
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ({"columns": ["name"]}, "a number with declared bounds"),
-        ({"columns": ["ill"]}, "a number with declared bounds"),
+        ({"columns": ["name"]}, "a number or a day with declared bounds"),
+        ({"columns": ["ill"]}, "a number or a day with declared bounds"),
         ({"columns": []}, "from 1 to 200 columns"),
         ({"utility": "nobody"}, "nobody"),
         ({"utility": "one"}, "a label has two values or more"),
@@ -113,13 +113,23 @@ def test_what_cannot_be_measured_is_refused_before_it_is_charged(how: dict[str, 
     assert str(door.spent) == "ε = 0"
 
 
-def test_a_column_of_days_is_not_to_be_declared_a_number() -> None:
-    rows = PrivateTable({"day": ["2026-03-01"], "name": ["x"]}, {"day": Date("2026-01-01", "2026-12-31"), "name": Text()})
-    with Door({"people": rows}, budget=PureDP(1)) as door:
-        for column, instead in {"day": "another column", "name": '"name": cl.Real(0, 100)'}.items():
-            with pytest.raises(InvalidParameter) as refused:
-                Scatter.measure(door, "people", spend=1, columns=[column])
-            assert refused.value.instead == instead
+def test_days_and_truth_values_are_numbers_as_where_models_learn() -> None:
+    first, count = np.datetime64("2026-01-01"), 365
+    days = np.arange(count) * 11 % 365
+    rows = {"day": (first + days).tolist(), "smoker": (days > 200).tolist(), "ill": ["no", "yes"] * 182 + ["no"]}
+    columns = {"day": Date("2026-01-01", "2026-12-31"), "smoker": Boolean(), "ill": Category(["no", "yes"])}
+    with Door({"people": PrivateTable(rows, columns)}, budget=PureDP(1_000_000)) as door:
+        found = Scatter.measure(door, "people", spend=1_000_000, columns=["day", "smoker"], utility="ill")
+    exact = Scatter.of_rows(np.column_stack([days / 182 - 1, (days > 200) * 2.0 - 1]), rows["ill"])
+    for name in ("mean", "total", "utility"):
+        np.testing.assert_allclose(getattr(found, name), getattr(exact, name), rtol=1e-3, atol=0.05)
+
+
+def test_a_text_is_to_be_declared_a_number() -> None:
+    rows = PrivateTable({"name": ["x"]}, {"name": Text()})
+    with Door({"people": rows}, budget=PureDP(1)) as door, pytest.raises(InvalidParameter) as refused:
+        Scatter.measure(door, "people", spend=1, columns=["name"])
+    assert refused.value.instead == '"name": cl.Real(0, 100)'
 
 
 def test_rows_without_a_label_are_left_out_as_where_projections_are_published() -> None:

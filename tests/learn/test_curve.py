@@ -90,13 +90,14 @@ def test_margins_of_few_runs_cover_the_mean(runs: int) -> None:
     assert np.mean([abs(point.mean - 0.7) <= point.margin() for point in points]) > 0.94
 
 
-def test_a_single_run_tells_no_margin() -> None:
-    point = Point(epsilon=Fraction(1), values=(0.5,))
+@pytest.mark.parametrize(("values", "told"), [((0.5,), "1 run"), ((0.93,) * 10, "10 runs, all alike")])
+def test_a_single_run_and_runs_that_are_alike_tell_no_margin(values: tuple[float, ...], told: str) -> None:
+    point = Point(epsilon=Fraction(1), values=values)
     curve = Curve(model="GaussianNB", measure="accuracy", rows="public rows", delta=None, plain=None, points=(point,))
     assert curve.data()[0]["margin"] is None
     assert json.loads(curve.to_json())["points"][0]["margin"] is None
     assert "±" not in curve.text()
-    assert "1 run" in curve.text()
+    assert told in curve.text()
 
 
 def test_wrong_curves_are_refused() -> None:

@@ -252,6 +252,13 @@ def test_what_is_not_declared_is_refused() -> None:
         with pytest.raises(InvalidParameter):
             top_itemsets(session, "sold", k=100, spend=1)
         assert session.spent == PureDP(0)
+    wide = {"basket": cl.Text(), "item": cl.Integer(0, 10**6)}
+    sold = cl.PrivateTable({"basket": ["b"], "item": [1]}, wide, unit="basket", max_rows=1)
+    with (
+        cl.Session({"sold": sold}, budget=cl.PureDP(1)) as session,
+        pytest.raises(MissingBound, match="declares 1,000,001 values"),
+    ):
+        top_itemsets(session, "sold", k=1, spend=1)
     with pytest.raises(InvalidParameter, match="hands rows"):
         top_itemsets(object(), "sold", k=1, spend=1)  # type: ignore[arg-type]
 

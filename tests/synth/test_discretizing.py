@@ -11,9 +11,11 @@ import pytest
 
 import cloister as cl
 from cloister.noise import Random
+from cloister.privacy import ZCDP, ApproxDP, PureDP, zero_of
 from cloister.session.door import Door
 from cloister.synth import Calendar, QuantileBins, SyntheticModel, fit
 from cloister.synth.discretizing import _bins, _leaves, as_if_cut
+from cloister.synth.explaining import explained
 from cloister.synth.measuring import Noisy
 from cloister.synth.states import States, states_from, states_of
 from cloister.tables import Runs, Strided
@@ -244,3 +246,26 @@ def test_a_shape_that_is_none_is_refused(change: dict[str, Any]) -> None:
     assert states_from(told).plain() == told
     with pytest.raises(ValueError, match=""):
         states_from({**told, "shape": {"starts": [0, 5, 10], "weights": [1.0, 2.0], **change}})
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ApproxDP(1, "1e-6"), ZCDP(1)])
+@pytest.mark.parametrize("method", ["pairs", "aim"])
+def test_what_cuts_cost_is_said_beforehand(budget: Any, method: Any) -> None:
+    """Of a category of many values it was said that it can't be fitted but in quantile bins, which were asked for; and where δ is
+    for the marginals alone, more of it was said than was charged."""
+    towns = [f"t{each}" for each in range(2000)]
+    rows = {"town": towns[:50] * 10, "kids": [*range(5)] * 100}
+    table = cl.PrivateTable(rows, {"town": cl.Category(towns), "kids": cl.Integer(0, 5)})
+    how: Any = {"spend": budget, "method": method, "columns": [QuantileBins("town", 20), "kids"]}
+    with cl.Session({"people": table}, budget=budget, random=Random.deterministic(1)) as session:
+        said = explained(session, "people", **how).cost
+        assert session.spent == zero_of(budget)
+        assert said == cl.synth.fit(session, "people", **how).cost == session.spent
+
+
+def test_bins_of_a_column_that_needs_none_leave_all_of_the_spend() -> None:
+    table = cl.PrivateTable({"kids": [1] * 40, "ill": [True] * 40}, {"kids": cl.Integer(0, 5), "ill": cl.Boolean()})
+    with cl.Session({"people": table}, budget=PureDP(2)) as session:
+        asked = (["kids", "ill"], [QuantileBins("kids", 20), "ill"])
+        plain, binned = (explained(session, "people", spend=1, method="pairs", columns=each) for each in asked)
+    assert binned == plain

@@ -137,7 +137,7 @@ def test_the_same_charge_is_not_made_twice() -> None:
 def test_a_model_survives_its_file(tmp_path: Path) -> None:
     model, path = fit(rows(500)), tmp_path / "model.json"
     model.save(path)
-    back = GaussianModel.load(path)
+    back = cl.synth.load(path)
     one, other = (each.sample(100, random=Random.deterministic(8)).to_pydict() for each in (model, back))
     assert one == other
     assert str(back) == str(model)
@@ -163,7 +163,7 @@ def test_another_file_is_refused(change: dict[str, Any], tmp_path: Path) -> None
     fit(rows(100)).save(path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}), encoding="utf-8")
     with pytest.raises(cl.InvalidParameter, match="no file that"):
-        GaussianModel.load(path)
+        GaussianModel.from_json(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

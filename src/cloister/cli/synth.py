@@ -82,7 +82,6 @@ def fit(
     from cloister.synth import fit as fit_model
 
     check_apart(data, out, report)
-
     _page(report)
     chosen: Any = method
     cuts = {each.name: each for each in (*map(_bins, bins), *(Calendar(each.strip()) for each in calendar))}
@@ -249,37 +248,29 @@ def _page(path: Path | None) -> None:
 
 def _conditions(model: Any, given: tuple[str, ...]) -> dict[str, Any]:
     """`age=60:70`, `plan=month|family`, `smoker=missing`: as `SyntheticModel.sample` takes them."""
-    from cloister.tables import Boolean, Category, Date, Integer, Real
+    from cloister.tables import Date, Integer, Real
 
     domains = {each.name: each.domain for each in (*getattr(model, "by", ()), *model.columns)}
     found: dict[str, Any] = {}
     for text in given:
         name, equals, wanted = text.partition("=")
+        name = name if name in domains else name.strip()
         if not equals or name not in domains:
             raise InvalidParameter(
                 f"--given {text} is invalid", why=f"the model has {', '.join(domains)}", instead="--given age=60:70"
             )
         domain = domains[name]
 
-        def value(part: str, domain: Any = domain, text: str = text) -> Any:
-            try:
-                if part == "missing" and domain.nullable:
-                    return None
-                if isinstance(domain, Boolean):
-                    return {"yes": True, "no": False}[part]
-                if isinstance(domain, Real):
-                    return float(part)
-                if isinstance(domain, Integer) or (
-                    isinstance(domain, Category) and all(isinstance(each, int) for each in domain.values())
-                ):
-                    return int(part)
-            except (KeyError, ValueError):
-                raise InvalidParameter(
-                    f"--given {text} is invalid", why=f"{part!r} is no value of {domain!r}", instead="--given age=60:70"
-                ) from None
-            return part
+        def value(part: str, domain: Any = domain, text: str = text, name: str = name) -> str | None:
+            said = part if domain.encode(part) is not None else part.strip()
+            if said == "missing" and domain.nullable:
+                return None
+            if domain.encode(said) is None:
+                why, instead = f"{part!r} is not a value of {domain!r}", f"--given {name}={domain.decode(domain.low_code)}"
+                raise InvalidParameter(f"--given {text} is invalid", why=why, instead=instead)
+            return said
 
-        low, colon, high = wanted.partition(":")
+        low, colon, high = wanted.replace("：", ":").partition(":")
         if colon and isinstance(domain, Integer | Real | Date):
             found[name] = (value(low), value(high))
         else:

@@ -211,15 +211,21 @@ def trade_off(
     )
 
 
-def _judged(made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], seed: int) -> dict[str, Any]:
+def _fitted(made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], seed: int) -> tuple[Any, Any, float, Any]:
+    """The coordinates of known rows and of others, the use that these keep, and what attackers take them to be."""
     known, others = cut
     made.fit(rows[known], use[known], secret[known])
     z, seen = made.transform(rows[known]), made.transform(rows[others])
-    inverse = getattr(made, "inverse_transform", None)
-    guesses = rows_rebuilt(z, rows[known], seen, seed, inverse)
+    guesses = rows_rebuilt(z, rows[known], seen, seed, getattr(made, "inverse_transform", None))
+    return z, seen, use_kept(z, use[known], seen, use[others]), guesses
+
+
+def _judged(made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], seed: int) -> dict[str, Any]:
+    known, others = cut
+    z, seen, kept, guesses = _fitted(made, rows, use, secret, cut, seed)
     rebuilt = {name: distance(guess, rows[others]) for name, guess in guesses.items()}
     return {
-        "utility": use_kept(z, use[known], seen, use[others]),
+        "utility": kept,
         "secret": labels_read(z, secret[known], seen, secret[others], seed),
         "rebuilt": rebuilt,
         "published": rebuilt.get("inverse"),
@@ -233,10 +239,7 @@ def _strangers(
     """The use, the best attacker of the secret (None where strangers have no class of it that known people have), and that of
     rows."""
     known, others = cut
-    made.fit(rows[known], use[known], secret[known])
-    z, seen = made.transform(rows[known]), made.transform(rows[others])
-    kept = use_kept(z, use[known], seen, use[others])
-    guesses = rows_rebuilt(z, rows[known], seen, seed, getattr(made, "inverse_transform", None))
+    z, seen, kept, guesses = _fitted(made, rows, use, secret, cut, seed)
     rebuilt = min(distance(guess, rows[others]) for guess in guesses.values())
     if linking:
         return kept, max(linked(z, secret[known], seen, secret[others]).values(), default=None), rebuilt

@@ -26,6 +26,7 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Boolean, Category, PrivateTable
+from cloister.tables.engines.row_sums import features_of
 
 if TYPE_CHECKING:
     from cloister.ledger import Ledger
@@ -230,11 +231,6 @@ def _rows(prepared: Prepared, columns: Sequence[str], utility: str, private: str
     kept = np.flatnonzero(said)
     kept = kept[random.permutation(len(kept))[:MOST_ROWS]]
     low, high = bounds_of(declared, columns)
-    values = np.column_stack([_decoded(declared.columns[name], codes[name][kept]) for name in columns])
+    values = np.column_stack([features_of(declared.columns[name], codes[name][kept]) for name in columns])
     labels = [np.unique(np.asarray(codes[name][kept]).astype(str), return_inverse=True)[1] for name in names[len(columns) :]]
     return (values - low) / (high - low) * 2 - 1, labels[0], labels[1], codes["unit"][kept] if several else None
-
-
-def _decoded(domain: Any, codes: Any) -> Any:
-    distinct, places = np.unique(codes, return_inverse=True)
-    return np.array([float(domain.decode(each)) for each in distinct.tolist()])[places]

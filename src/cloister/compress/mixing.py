@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -78,7 +78,7 @@ class RandomProjection(Projection):
         return high
 
 
-class MultiplicativeNoise(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MultiplicativeNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Each value times a factor e^(s·g − s²/2), g normal: unbiased, and as far off in share for small values as for large ones.
 
     `moments(Z)` gives the means and variances of the columns back from the noised ones: E x = E z, E x² = E z²·e^(−s²). Zeros
@@ -114,12 +114,6 @@ class MultiplicativeNoise(TransformerMixin, BaseEstimator):  # type: ignore[misc
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         drawn = normal(rows.size, random_of(self.random_state)).reshape(rows.shape)
         return np.asarray(rows * np.exp(self.scale * drawn - self.scale**2 / 2))
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """One column for each."""
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        return np.asarray([f"x{each}" for each in range(self.n_features_in_)] if names is None else names, dtype=object)
 
     def moments(self, Z: npt.ArrayLike) -> tuple[Floats, Floats]:
         """Means and variances of the columns before the noise."""

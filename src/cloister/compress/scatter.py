@@ -105,7 +105,7 @@ class Scatter:
         columns = list(columns)
         questions, shares = scatter_questions(session.declared(table), table, columns, utility, private)
         labels = [each for each in (utility, private) if each is not None]
-        low, high = bounds_of(session.declared(table), columns, labels)
+        low, high = bounds_of(session.declared(table), columns)
         whole, *by = session.measure_all(questions, spend, purpose=purpose, shares=shares)
         read = [_classes(release, low, high, keys=1 if labels else 0) for release in by]
         counts = [np.maximum(found[0], 0.0) for found in read]
@@ -135,23 +135,26 @@ def scatter_questions(
     covariances."""
     from cloister.session import Count, Covariance, Mean, Question, Variance
     from cloister.tables.expression.expressions import And, Column, IsNull, Not
+    from cloister.tables.relations.day_numbers import days_as_numbers
 
     if not 1 <= len(columns) <= MOST_COLUMNS:
         raise InvalidParameter(
             "columns= is invalid", why=f"from 1 to {MOST_COLUMNS} columns are measured", instead='columns=["age", "pay"]'
         )
-    labels = [each for each in (utility, private) if each is not None]
+    labels, domains = [each for each in (utility, private) if each is not None], declared.columns or {}
+    bounds_of(declared, columns, labels)
+    source, numbers = days_as_numbers(table, declared, [(name, domains[name]) for name in columns])
+    columns = [name for name, _ in numbers]
     first: tuple[Statistic, ...] = (Count(), *(Mean(column=name) for name in columns))
     second: tuple[Statistic, ...] = (
         *(Variance(column=name) for name in columns),
         *(Covariance(x=x, y=y) for x, y in combinations(columns, 2)),
     )
-    domains = declared.columns or {}
     known = [Not(IsNull(Column(label))) for label in labels if label in domains and domains[label].nullable]
     where = And(*known) if known else None
-    questions = [Question(table=table, statistics=second, where=where)]
-    questions += [Question(table=table, by=(label,), statistics=first, where=where) for label in labels]
-    questions += [] if labels else [Question(table=table, statistics=first)]
+    questions = [Question(table=source, statistics=second, where=where)]
+    questions += [Question(table=source, by=(label,), statistics=first, where=where) for label in labels]
+    questions += [] if labels else [Question(table=source, statistics=first)]
     parts = max(len(labels), 1)
     return questions, [1 - _CLASSES, *[_CLASSES / parts] * parts]
 
@@ -166,24 +169,25 @@ def _between(away: Floats, labels: Any) -> Floats:
 
 
 def bounds_of(declared: Any, columns: Sequence[str], labels: Sequence[str] = ()) -> tuple[Floats, Floats]:
-    """The declared ends of columns of numbers, by which they are scaled to [−1, 1]; labels that no rows divide are refused."""
-    from cloister.tables import Integer, Real, Text
+    """The declared ends of columns of numbers, by which they are scaled to [−1, 1]: a day is a number of days since 1970, a truth
+    value 0 or 1. Labels that no rows divide are refused."""
+    from cloister.tables import Boolean, Date, Integer, Real, Text
+    from cloister.tables.engines import row_sums
 
     known = declared.columns or {}
     domains = [known.get(name) for name in columns]
     for name, domain in zip(columns, domains, strict=True):
-        if not isinstance(domain, Integer | Real):
+        if not isinstance(domain, Integer | Real | Date | Boolean):
             raise InvalidParameter(
                 f"The column {name!r} is invalid",
-                why="a projected column is a number with declared bounds",
+                why="a projected column is a number or a day with declared bounds, or a truth value",
                 instead=f'"{name}": cl.Real(0, 100)' if isinstance(domain, Text) else "another column",
             )
     for name in labels:
         if getattr(known.get(name), "size", None) == 1:
             why = "a label has two values or more"
             raise InvalidParameter(f"The column {name!r} is invalid", why=why, instead="another label")
-    ends = [[float(each.low), float(each.high)] for each in domains if isinstance(each, Integer | Real)]
-    low, high = np.array(ends).T
+    low, high = np.array([row_sums.bounds_of(each)[0] for each in domains if each is not None]).T
     return low, np.where(high > low, high, low + 1)
 
 

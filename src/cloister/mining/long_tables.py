@@ -9,7 +9,7 @@ import numpy as np
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real, Text
 
-_MOST_VALUES = 100_000
+MOST_VALUES = 100_000
 
 
 def check_columns(declaration: PrivateTable, basket: str, item: str, call: str) -> None:
@@ -27,7 +27,7 @@ def check_columns(declaration: PrivateTable, basket: str, item: str, call: str) 
 
 def listed(domain: Domain) -> tuple[Any, ...] | None:
     """The items that a column declares, whether anybody holds them or not; None where it declares none, or too many to list."""
-    few = isinstance(domain, Category | Integer | Boolean | Real | Date) and (domain.size or _MOST_VALUES + 1) <= _MOST_VALUES
+    few = isinstance(domain, Category | Integer | Boolean | Real | Date) and (domain.size or MOST_VALUES + 1) <= MOST_VALUES
     return domain.values() if few else None
 
 

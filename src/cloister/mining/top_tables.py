@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cloister.errors import InvalidParameter, MissingBound
-from cloister.mining.long_tables import check_columns, known, listed, numbered
+from cloister.mining.long_tables import MOST_VALUES, check_columns, known, listed, numbered
 from cloister.mining.top import NoisyItemsets, Picker, by_width, check_universe, counted, picked
 from cloister.noise import Random
 from cloister.privacy import Guarantee
@@ -107,11 +107,12 @@ class Picking:
     def universe(self, declaration: PrivateTable) -> tuple[Any, ...]:
         """The declared items."""
         check_columns(declaration, self.basket, self.item, "top_itemsets")
-        values = listed(declaration.column(self.item))
+        values, size = listed(domain := declaration.column(self.item)), getattr(domain, "size", None)
         if values is None:
+            many = size and f"it declares {size:,} values, and at most {MOST_VALUES:,} are items"
             raise MissingBound(
                 f"The column {self.item!r} needs bounds",
-                why="the items that count are not declared",
+                why=many or "the items that count are not declared",
                 instead=f'columns={{"{self.item}": cl.Category(["tea", "milk"])}}',
             )
         return values

@@ -80,7 +80,7 @@ def cut(
     wanted = _wanted(session, table, states, asked)
     if not wanted:
         return list(states), spend, {}
-    whole, first, rest = divided(session, table, len(wanted), spend)
+    whole, first, rest = _divided(session, table, len(wanted), spend)
     questions, shares = _questions(wanted)
     plan, population = session.explain(questions, first, shares=shares), session.population_of(table)[0]
     remaining = session.remaining_by[population]
@@ -103,6 +103,18 @@ def cut(
     assert last is not None
     origin = {"cost": last.spent_by[last.provenance.population], "charges": last.provenance.charges, "marked": last.marked}
     return found, rest, origin
+
+
+def cut_in_advance(
+    session: Measurer, table: str, states: Sequence[States], asked: Mapping[str, QuantileBins | Calendar], spend: Spending
+) -> tuple[list[States], Spending, Guarantee | None]:
+    """The columns in as many bins as cuts may make, since where these will lie nobody knows; what is left of the spend; and what
+    the cuts cost, where any are bought."""
+    if not (wanted := _wanted(session, table, states, asked)):
+        return list(states), spend, None
+    _, first, rest = _divided(session, table, len(wanted), spend)
+    questions, shares = _questions(wanted)
+    return [as_if_cut(each, asked.get(each.name)) for each in states], rest, session.explain(questions, first, shares=shares).cost
 
 
 def as_if_cut(states: States, asked: QuantileBins | Calendar | None) -> States:
@@ -132,7 +144,7 @@ def both(first: Origin, second: Origin) -> Origin:
     }
 
 
-def divided(session: Measurer, table: str, cuts: int, spend: Spending) -> tuple[Guarantee, Guarantee, Guarantee]:
+def _divided(session: Measurer, table: str, cuts: int, spend: Spending) -> tuple[Guarantee, Guarantee, Guarantee]:
     """All of a spend, what so many cuts take of it, and what is left."""
     whole, part = spend_of(spend, session.population_of(table)[1]), min(_PART * cuts, _MOST_PARTS)
     first, rest = (whole.guarantee(whole.amount * each, whole.delta * each) for each in (part, 1 - part))

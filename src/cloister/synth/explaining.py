@@ -7,19 +7,19 @@ would be asked, and no row is read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
 
-from cloister.privacy import Guarantee
+from cloister.privacy import Guarantee, sequential
 from cloister.session import Delegate, Measurer, Plan, Question, Release, Spending
-from cloister.synth.discretizing import divided
+from cloister.synth.discretizing import cut_in_advance
 from cloister.synth.fitting import fit
-from cloister.synth.measuring import Marginals, declared_rows, of_terms
+from cloister.synth.measuring import Marginals, Origin, of_terms
 from cloister.synth.released import margin_of
-from cloister.synth.states import Calendar, QuantileBins, states_of
+from cloister.synth.states import States
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +42,6 @@ def explained(session: Measurer, table: str, **how: Any) -> Explained:
     ...     str(found.cost), found.margins[1], str(door.spent)
     ('ε = 1', None, 'ε = 0')
     """
-    chosen = how.get("columns") or ()
-    cuts = [each for each in chosen if isinstance(each, QuantileBins | Calendar)]
-    if cuts:  # where they will lie nobody knows: as many tables are measured in bins of equal width, with what is left
-        states_of(declared_rows(session, table)[1], chosen, table=table, bought=True)
-        whole, _, rest = divided(session, table, len(cuts), how["spend"])
-        plain = [each.name if each in cuts else each for each in chosen]
-        return replace(explained(session, table, **how | {"columns": plain, "spend": rest}), cost=whole)
     try:
         fit(_Explaining(session), table, **how)
     except _Reached as reached:
@@ -59,24 +52,35 @@ def explained(session: Measurer, table: str, **how: Any) -> Explained:
 class _Explaining(Delegate):
     """A session that explains the first questions of a fit, or its run over rows, and ends the fit there."""
 
+    _measurer: Any
+    _cuts: Guarantee | None = None
+
+    def cut(
+        self, table: str, states: Any, asked: Any, spend: Spending, purpose: str, after: Fraction
+    ) -> tuple[list[States], Spending, Origin]:
+        """In place of bins that are bought."""
+        found, rest, self._cuts = cut_in_advance(self, table, states, asked, spend)
+        return found, rest, {}
+
     def measure_all(
         self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
     ) -> NoReturn:
         """The questions."""
         plan = self.explain(questions, spend, shares=shares)
-        raise _Reached(Explained(cost=plan.cost, margins=_margins(plan)))
+        raise self._reached(plan.cost, _margins(plan))
 
     def given(self, question: Question) -> Release | None:
         """An answer that was bought before: it is evidence, and what it costs is nothing."""
-        session: Any = self._measurer
-        found: Release | None = session.given(question)
+        found: Release | None = self._measurer.given(question)
         return found
 
     def run(self, method: Any, table: str, spend: Spending, *, purpose: str = "") -> NoReturn:
         """A method that chooses what it measures: nobody knows in advance whether that is three columns together."""
-        session: Any = self._measurer
-        cost = session.explain_run(method, table, spend).cost
-        raise _Reached(Explained(cost=cost, margins=(*method.margins(cost, self.declared(table)), None)))
+        cost = self._measurer.explain_run(method, table, spend).cost
+        raise self._reached(cost, (*method.margins(cost, self.declared(table)), None))
+
+    def _reached(self, cost: Guarantee, margins: tuple[float | None, float | None, float | None]) -> _Reached:
+        return _Reached(Explained(cost=cost if self._cuts is None else sequential([self._cuts, cost]), margins=margins))
 
 
 class _Reached(Exception):

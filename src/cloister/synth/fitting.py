@@ -185,7 +185,8 @@ def fit(
         else:  # of as many bins as cuts may make: the plan of what comes after the cuts is seen before they are charged
             planned = [as_if_cut(each, cuts.get(each.name)) for each in ruled.fitted]
             after = mean_noise(session, source, planned, chosen, spend, wanted)[1].delta  # type: ignore[arg-type]
-        states, spend, before = cut(session, table, states, cuts, spend, purpose, after)
+        buy = getattr(session, "cut", None) or partial(cut, session)  # what is explained buys none
+        states, spend, before = buy(table, states, cuts, spend, purpose, after)
         ruled = replace(ruled, states=tuple(states))
     act: Any = choose if adaptive else partial(measure, as_they_are=bool(before_it))
     found, origin = act(session, source, ruled.fitted, chosen, spend, about=wanted, purpose=purpose)

@@ -230,15 +230,8 @@ class GaussianModel:
         return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
     @classmethod
-    def load(cls, path: str | Path) -> GaussianModel:
-        """The model of a file that `save` wrote. Only what this library knows is made: no code runs."""
-        from cloister.synth.model import text_at
-
-        return cls.from_json(text_at(path))
-
-    @classmethod
     def from_json(cls, text: str) -> GaussianModel:
-        """The model of the text of such a file."""
+        """The model of the text of a file that `save` wrote. Only what this library knows is made: no code runs."""
         try:
             told = json.loads(text)
             by, columns = (tuple(states_from(each) for each in told[name]) for name in ("by", "columns"))

@@ -86,24 +86,16 @@ def _refused() -> InvalidParameter:
 
 def _read(told: Mapping[str, Any]) -> Journeys | RoadJourneys:
     how = {name: told[name] for name in _NAMES}
-    if (
-        not all(isinstance(each, int if name == "zones" else str) for name, each in how.items())
-        or not 1 <= how["zones"] <= _MOST_ZONES
-    ):
-        raise _refused()
     cost, marked = guarantee_from_plain(told["cost"]), told["marked"] is True
-    if cost is None:
+    plain = all(isinstance(each, int if name == "zones" else str) for name, each in how.items())
+    if not plain or not 1 <= how["zones"] <= _MOST_ZONES or cost is None:
         raise _refused()
     if "roads" in told:
         roads = RoadCounts(**how, roads=_roads(told["roads"]))
         return RoadJourneys(method=roads, released=_released(told, roads.sizes()), cost=cost, marked=marked)
     cells, fastest = told["cells"], told["fastest"]
-    if (
-        not isinstance(cells, int)
-        or not 1 <= cells <= _MOST_ZONES
-        or cells % how["zones"]
-        or told["outside"] not in ("drop", "edge")
-    ):
+    divided = isinstance(cells, int) and 1 <= cells <= _MOST_ZONES and not cells % how["zones"]
+    if not divided or told["outside"] not in ("drop", "edge"):
         raise _refused()
     pace = None if fastest is None else Fraction(fastest)
     grid = JourneyCounts(**how, cells=cells, outside=told["outside"], fastest=pace)

@@ -130,7 +130,7 @@ def test_the_columns_of_the_chosen_data_set_are_ticked_and_stay_so(house: House,
     house.sample_data_set("others", owner=owner, declaration=other, rows={"height": [170] * 40, "ill": [True] * 40})
     for path, ticked in (("/fit-projection", []), ("/project-data", ["PCA", "DCA", "RUCA", "random"])):
         page = owner.client.get(f"{path}?about=others").text
-        assert re.findall(r'<input type="checkbox" name="columns" value="(\w+)"', page) == ["height"], "numbers alone"
+        assert re.findall(r'<input type="checkbox" name="columns" value="(\w+)"', page) == ["height", "ill"], "no texts"
         labels = page.partition('name="utility"')[2].partition("</select>")[0]
         assert re.findall(r'<option value="(\w+)"', labels) == ["ill"], "what has declared values alone"
         assert 'type="hidden" name="table" value="others"' in page

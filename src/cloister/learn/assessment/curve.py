@@ -59,15 +59,16 @@ class Point:
     @property
     def spread(self) -> float:
         """The standard deviation of one run; 0 of a single one."""
-        if len(self.values) < 2:
+        if len(set(self.values)) < 2:
             return 0.0
         return math.sqrt(sum((value - self.mean) ** 2 for value in self.values) / (len(self.values) - 1))
 
     def margin(self) -> float:
-        """Of the mean, at 95 %: standard errors by Student's law, since the spread is that of few runs; of one run infinite."""
+        """Of the mean, at 95 %: standard errors by Student's law, since the spread is that of few runs; infinite of one
+        run, and of runs that are all alike, which don't tell how far others may lie."""
         from scipy.special import stdtrit
 
-        return float(stdtrit(self.runs - 1, 0.975)) * self.spread / math.sqrt(self.runs) if self.runs > 1 else math.inf
+        return float(stdtrit(self.runs - 1, 0.975)) * self.spread / math.sqrt(self.runs) if self.spread else math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,14 +96,14 @@ class Curve:
         return min(self.points, key=lambda point: abs(math.log(float(point.epsilon or 1) / float(epsilon))))
 
     def data(self) -> list[dict[str, Any]]:
-        """One row a point, the one without privacy last, with epsilon None; of a single run the margin is None."""
+        """One row a point, the one without privacy last, with epsilon None; the margin is None where it is infinite."""
         points = [*self.points, *([self.plain] if self.plain is not None else [])]
         return [
             {
                 "epsilon": None if point.epsilon is None else float(point.epsilon),
                 "mean": point.mean,
                 "spread": point.spread,
-                "margin": point.margin() if point.runs > 1 else None,
+                "margin": point.margin() if point.spread else None,
                 "runs": point.runs,
             }
             for point in points
@@ -119,7 +120,9 @@ class Curve:
         lines = [f"{self.model}, {_NAMES.get(self.measure, self.measure)}, from {self.rows} ({_MARK})"]
         for point in (*self.points, *([self.plain] if self.plain is not None else [])):
             label = "no privacy" if point.epsilon is None else f"ε = {float(point.epsilon):g}"
-            told = f"± {point.margin():.4f}   one run ± {point.spread:.4f}   {point.runs} runs" if point.runs > 1 else "  1 run"
+            told = f"  {point.runs} run{'s, all alike' if point.runs > 1 else ''}"
+            if point.spread:
+                told = f"± {point.margin():.4f}   one run ± {point.spread:.4f}   {point.runs} runs"
             lines.append(f"  {label:<12} {point.mean:8.4f} {told}")
         return "\n".join(lines)
 

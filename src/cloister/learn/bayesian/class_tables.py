@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.bayesian.moments import ClassMoments, Floats
-from cloister.learn.frame.encoding import Encoder, days_as_numbers
+from cloister.learn.frame.encoding import Encoder
 from cloister.noise.allowance import Allowance
 from cloister.session.planning.moments import Moments, lowered
 from cloister.session.questions.question import Count, Question, Statistic, Variance
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.uncertainty import variance
 from cloister.tables import Category, Domain
+from cloister.tables.relations.day_numbers import days_as_numbers
 
 if TYPE_CHECKING:
     from cloister.session import Measurer
@@ -69,7 +70,7 @@ def from_table(
     """Measure all that is needed, by class."""
     numbers = [(name, domain) for name, domain in encoder.columns if not isinstance(domain, Category)]
     listed = [(name, domain) for name, domain in encoder.columns if isinstance(domain, Category)]
-    source, numbers = days_as_numbers(session, table, numbers)
+    source, numbers = days_as_numbers(table, session.declared(table), numbers)
     questions = []
     if numbers:
         statistics: tuple[Statistic, ...] = (Count(), *(Variance(column=name) for name, _ in numbers))

@@ -213,7 +213,8 @@ class GaussianNB(_NaiveBayes):
     Guarantee: ε-DP, or (ε, δ)-DP with a δ, for one row more or less; one release of class counts, sums and sums of squares
     (`cloister.learn.bayesian.moments.noisy_class_moments`: noise for a cube under ε, Gaussian with a δ), and, with a share of the
     budget as large as their part of the columns, one of the counts of each category; all else is post-processing. Assumes
-    bounds that were declared, and classes that were declared.
+    bounds that were declared, and classes that were declared. A row with a gap counts for nothing where it is of arrays; of a
+    table it counts in each column in which it has a value.
 
     Parameters: `bounds` (lowest and highest values of the features), `classes` (0 and 1 when left out), `var_smoothing` (as in
     scikit-learn; without privacy alone: with it, the noise says how much variances are floored). `groups`: the 0-or-1 features

@@ -41,13 +41,14 @@ from cloister.learn.decomposition.subspaces import chosen_components
 from cloister.learn.frame.ball import in_ball, projected, reach_of
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows
-from cloister.learn.frame.encoding import Encoder, days_as_numbers
+from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import RADIUS, YES_OR_NO, Limit, Limits
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
 from cloister.privacy.rational import exact_square_root
+from cloister.tables.relations.day_numbers import days_as_numbers
 
 if TYPE_CHECKING:
     from cloister.session import Measurer
@@ -292,7 +293,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
     ) -> Allowance:
         """By covariances from the table's engine."""
-        source, columns = days_as_numbers(session, table, encoder.columns)
+        source, columns = days_as_numbers(table, session.declared(table), encoder.columns)
         count = self.n_components or len(columns)
         answer = session.measure(question_of(source, [name for name, _ in columns]), spend, purpose=purpose)
         found = moments_of(answer.to_arrow().to_pydict(), answer.margin().to_pydict(), len(columns))

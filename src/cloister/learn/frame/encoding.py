@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
-from cloister.tables import Base, Boolean, Category, Date, Domain, Extended, Integer, PrivateTable, Real, Relation
+from cloister.tables import Boolean, Category, Date, Domain, Integer, Real
 from cloister.tables.engines.row_sums import bounds_of, features_of
-from cloister.tables.expression.scalars import Const, DateDiff, Ref
-from cloister.tables.sourcing.reading import EPOCH
-
-if TYPE_CHECKING:
-    from cloister.session import Measurer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,35 +126,3 @@ def _coded(domain: Domain, values: Any) -> npt.NDArray[np.int64]:
 
 def _names(column: str, domain: Domain) -> list[str]:
     return [f"{column}={value}" for value in domain.values()] if isinstance(domain, Category) else [column]
-
-
-def days_as_numbers(
-    session: Measurer, table: str, columns: Sequence[tuple[str, Domain]]
-) -> tuple[str | Relation, list[tuple[str, Domain]]]:
-    """The table with a column of numbers (days since 1970, as in `Encoder.codes`) beside each of dates, and these in its place.
-
-    >>> from cloister import PureDP, Session
-    >>> people = PrivateTable({"born": ["1970-01-02"]}, {"born": Date("1970-01-01", "1970-01-31")})
-    >>> days_as_numbers(Session({"people": people}, budget=PureDP(1)), "people", list(people.columns.items()))[1]
-    [('days of born', Integer(low=0, high=30, nullable=False))]
-    """
-    declaration = session.declared(table)
-    assert isinstance(declaration, PrivateTable)
-    days = {name: free_name(f"days of {name}", declaration) for name, domain in columns if isinstance(domain, Date)}
-    if not days:
-        return table, list(columns)
-    source = Base(name=table, table=declaration)
-    relation = Extended(source=source, scalars=tuple((days[name], day_number(name)) for name in days))
-    return relation, [(days.get(name, name), relation.columns[days.get(name, name)]) for name, _ in columns]
-
-
-def day_number(name: str) -> DateDiff:
-    """The days from 1970 to those of a column, as its codes count them."""
-    return DateDiff("day", Ref(name), Const(EPOCH))
-
-
-def free_name(name: str, declaration: PrivateTable) -> str:
-    """A name that no declared column has."""
-    while name in declaration.columns:
-        name += "'"
-    return name

@@ -27,7 +27,7 @@ from cloister.errors import UnsupportedQuery
 from cloister.learn.bayesian.bayes import kept_share
 from cloister.learn.bayesian.class_tables import allowance_for
 from cloister.learn.decomposition.products import Products
-from cloister.learn.frame.encoding import Encoder, day_number, free_name
+from cloister.learn.frame.encoding import Encoder
 from cloister.learn.linear_models.least_squares import solved
 from cloister.learn.linear_models.line_margins import Evidence
 from cloister.learn.linear_models.regression_rows import FittedLine, Frame, alpha_of, steady_size
@@ -56,6 +56,7 @@ from cloister.tables import (
     Relation,
 )
 from cloister.tables.expression.scalars import Case, Const, Multiply, Ref, Scalar, Subtract
+from cloister.tables.relations.day_numbers import day_number, free_name
 
 if TYPE_CHECKING:
     from cloister.session import Measurer

@@ -65,13 +65,12 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
 
         def charge(session: Session, table: PrivateTable, budget: Guarantee) -> Guarantee:
             from cloister.compress.from_tables import check_labels
-            from cloister.compress.scatter import bounds_of, scatter_questions
+            from cloister.compress.scatter import scatter_questions
 
             if not parties(table):
                 raise InvalidParameter(
                     self.words.invalid, why="the data set has one owner", instead="a data set of several owners: /pools"
                 )
-            bounds_of(table, order.columns, order.labels)
             check_labels(table, order.columns, order.labels)
             _check_directions(table, order)
             questions, shares = scatter_questions(table, order.table, order.columns, order.label or None, None)

@@ -137,9 +137,8 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
 
         def charge(session: Session, table: PrivateTable, budget: Guarantee) -> Guarantee:
             from cloister.compress.from_tables import check_labels
-            from cloister.compress.scatter import bounds_of, scatter_questions
+            from cloister.compress.scatter import scatter_questions
 
-            bounds_of(table, order.names, [order.utility, order.secret])
             check_labels(table, order.names, [*filter(None, (order.utility, order.secret))])
             questions, shares = scatter_questions(table, order.table, order.names, order.utility or None, order.secret or None)
             return session.explain(questions, order.spend, shares=shares).cost

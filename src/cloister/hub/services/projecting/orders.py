@@ -24,7 +24,7 @@ ACTION = "compress.run"
 METHODS = ("PCA", "DCA", "RUCA", "DUCA", "random")
 """Linear ones, with as many directions as there are columns."""
 _MOST_COLUMNS, _MOST_PIXELS, _MOST_POINTS = 50, 256, 20
-_COLUMNS = asked(N_("Columns"), N_("names of columns of numbers, separated by commas"), several=True)
+_COLUMNS = asked(N_("Columns"), N_("names of columns of numbers, days or truth values, separated by commas"), several=True)
 _UTILITY = asked(N_("Utility label"), N_("the column that stays readable"))
 
 
@@ -151,7 +151,7 @@ class Fit:
 def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, marked: bool = False) -> dict[str, Any]:
     """What the form offers: the data sets that somebody may project, the columns of the chosen one (of the first, where none is
     named), and the methods. `marked`: one's own alone."""
-    from cloister.tables import Boolean, Category, Integer, Real
+    from cloister.tables import Boolean, Category, Date, Integer, Real
 
     open_to = [
         each for each in offers(hub, db, caller, ACTION, under=(), anyhow=True) if not marked or each.which.owner == caller.id
@@ -164,7 +164,7 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, marke
     columns = {} if chosen is None else dict(chosen.columns or {})
     if 0 < len(columns) <= _MOST_COLUMNS:  # of a picture each pixel is a column: they are typed
         labels = [(name, name) for name, domain in columns.items() if isinstance(domain, Category | Boolean)]
-        numbers = [(as_listed(name), name) for name, domain in columns.items() if isinstance(domain, Integer | Real)]
+        numbers = [(as_listed(name), name) for name, kind in columns.items() if isinstance(kind, Integer | Real | Date | Boolean)]
         known |= {"columns": numbers, "utility": labels, "secret": labels}
     return {"choices": known, "tables": tables, "chosen": about if columns and len(tables) > 1 else ""}
 
