@@ -248,6 +248,35 @@ def test_answers_are_drawn_once_however_often_a_page_is_loaded(served: tuple[Fie
     assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
 
 
+def test_tabs_with_one_invitation_send_one_draw(served: tuple[Field, str], visit: Any) -> None:
+    """Whichever tab sends, and also one that is opened when the report has arrived: a second draw would tell more of the answers."""
+    field, address = served
+    number = field.opened(questions=EVERY_KIND, levels=LEVELS, cap="6", invited=True)
+    (ticket,) = field.ask("POST", f"/{number}/invitations", {"count": 1}).json()["tokens"]
+    guarded = visit(address, expected=("403",))
+    sent: list[str | None] = []
+    guarded.context.on("request", lambda each: sent.append(each.post_data) if each.method == "POST" else None)
+    first, other, waiting = (guarded.page(f"/s/{number}#{ticket}") for _ in range(3))
+    for page in (first, other):
+        page.get_by_label("careful").first.check()
+        page.get_by_role("button", name="To the questions").click()
+        answer(page)
+    first.get_by_role("button", name="Change them by chance").click()
+    expect(first.locator("#failed")).to_be_hidden()
+    first.get_by_role("button", name="Send it").click()
+    expect(first.get_by_text("Your randomised answers have arrived.")).to_be_visible()
+    for page in (other, waiting, guarded.page(f"/s/{number}#{ticket}")):
+        expect(page.get_by_text("in another tab")).to_be_visible()
+        for name in ("Change them by chance", "To the questions"):
+            expect(page.get_by_role("button", name=name)).to_be_hidden()
+        assert not page.locator("#questions input").count(), "no true answer stays in the other tabs"
+        page.get_by_role("button", name="Send it").click()
+        expect(page.get_by_text("its invitation was used before")).to_be_visible()
+    assert len(sent) == 4
+    assert len(set(sent)) == 1
+    assert field.results(number)["n"] == 1
+
+
 def test_a_model_is_trained_and_used(served: tuple[Field, str], visit: Any) -> None:
     """From the page of the survey to a prediction, by keyboard names alone; nothing was spent, and the page says so."""
     from tests.hub.surveys.test_models import filled

@@ -23,6 +23,7 @@ async function start() {
     const waiting = keptReport(page);
     if (waiting) leave(Object.assign(page, { report: waiting, levels: waiting.levels }));
     else chooseLevels(page, () => ask(page));
+    if (invited && "BroadcastChannel" in window) join(page);
     at("randomise").addEventListener("click", () => randomise(page));
     at("send").addEventListener("click", () => send(page));
     addEventListener("pagehide", () => wipe(page));
@@ -31,12 +32,28 @@ async function start() {
   }
 }
 
+/** Tabs with one invitation send one draw: the first is told to all of them, and again to those that come later. */
+function join(page) {
+  page.tabs = new BroadcastChannel(`cloister ${page.ticket}`);
+  page.tabs.addEventListener("message", ({ data }) => {
+    if (page.report) return data === null && page.tabs.postMessage(page.report);
+    const report = data && keptReport(page, data);
+    if (!report) return;
+    Object.assign(page, { report, levels: report.levels });
+    wipe(page);
+    at("step-questions").hidden = true;
+    tell("failed", words.drawn);
+    leave(page);
+  });
+  page.tabs.postMessage(page.report);
+}
+
 /** No true answer stays behind: not in a page that is done, and not in one that the browser keeps for its "back" button. */
 function wipe(page) {
   page.inputs?.forEach((each) => each.clear());
   if (!page.report) return;
   at("questions").replaceChildren();
-  page.inputs = [];
+  page.inputs = undefined;
 }
 
 // 2. questions
@@ -198,6 +215,7 @@ function randomise(page) {
   at("randomise").disabled = true;
   at("questions").querySelectorAll("input, button").forEach((input) => { input.disabled = true; });
   keepReport(page);
+  page.tabs?.postMessage(page.report);
   leave(page);
 }
 
