@@ -92,7 +92,7 @@ def test_a_key_is_rotated_by_the_old_one(tmp_path: Path) -> None:
 def test_a_roster_is_signed_after_its_fingerprints_were_compared(tmp_path: Path) -> None:
     folder, roster = folder_of(tmp_path, "a"), roster_of("abc")
     file = tmp_path / "roster.json"
-    file.write_text(json.dumps(roster.plain()), encoding="utf-8")
+    file.write_text(json.dumps(roster.plain()), encoding="utf-8-sig")  # with the mark that editors put before it
     given = ["sign", str(file), "--data", str(folder)]
     refused = run(*given, input="n\n")
     assert refused.exit_code != 0
