@@ -5,7 +5,7 @@
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, fraction, labels, newToken, placeOf, respond, wordOf } from "./cloister-survey.js";
 import { chooseLevels, forgetAll, keepReport, keptReport } from "./respond-levels.js";
-import { at, checks, deliver, fill, invitation, make, short, show, shown, tell, words } from "./respond-parts.js";
+import { at, checks, deliver, fill, invitation, make, numberField, short, show, shown, tell, words } from "./respond-parts.js";
 
 const root = at("survey");
 
@@ -143,16 +143,9 @@ const KINDS = {
     };
   },
   number(question) {
-    const input = make("input", { type: "number", autocomplete: "off", step: "any", min: question.low, max: question.high, ariaLabel: question.text });
-    return {
-      help: fill(words.between, question),
-      elements: [input],
-      clear: () => { input.value = ""; },
-      read: () => {
-        const value = input.valueAsNumber;
-        return Number.isFinite(value) && value >= fraction(question.low) && value <= fraction(question.high) ? value : undefined;
-      },
-    };
+    const { input, number, clear } = numberField(question);
+    const read = () => (number() >= fraction(question.low) && number() <= fraction(question.high) ? number() : undefined);
+    return { help: fill(words.between, question), elements: [input], clear, read };
   },
   place(question) {
     const { south, north, west, east, rows, columns } = question;
