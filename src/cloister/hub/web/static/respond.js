@@ -132,15 +132,9 @@ const KINDS = {
   scale: (question) => oneOf(question.steps),
   several(question) {
     const { element, inputs, clear } = checks("checkbox", question.options);
-    return {
-      help: fill(words.several, question), // nothing ticked is an answer
-      elements: [element],
-      clear,
-      read: () => {
-        const ticked = question.options.filter((_, index) => inputs[index].checked);
-        return ticked.length <= question.most ? ticked : undefined;
-      },
-    };
+    const ticked = () => question.options.filter((_, index) => inputs[index].checked);
+    const read = () => (ticked().length <= question.most ? ticked() : undefined); // nothing ticked is an answer
+    return { help: fill(words.several, question), elements: [element], clear, read };
   },
   number(question) {
     const { input, number, clear } = numberField(question);
@@ -174,12 +168,9 @@ const KINDS = {
   },
   word(question) {
     const input = make("input", { type: "text", maxLength: question.length, autocomplete: "off", spellcheck: false, ariaLabel: question.text });
-    return {
-      help: fill(words.word, question),
-      elements: [input],
-      clear: () => { input.value = ""; },
-      read: () => (wordOf(question, input.value) ? input.value : undefined),
-    };
+    const clear = () => { input.value = ""; };
+    const read = () => (wordOf(question, input.value) ? input.value : undefined);
+    return { help: fill(words.word, question), elements: [input], clear, read };
   },
 };
 
@@ -230,11 +221,9 @@ function told(page, question) {
 async function send(page) {
   at("send").disabled = true;
   const why = await deliver(root.dataset.send, page.report);
-  if (why) {
-    tell("failed", why);
-    at("send").disabled = false;
-    return;
-  }
+  tell("failed", why);
+  at("send").disabled = !why;
+  if (why) return;
   at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
   forgetAll(page);
   wipe(page);
