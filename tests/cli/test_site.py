@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 import cloister as cl
 from cloister.cli import cli
+from cloister.cli.speaking import OnCommandLine
 from cloister.crypto import is_signed
 from cloister.noise import DiscreteLaplace
 from cloister.tables import Aggregate, Aggregation, And, Column, Compare, In, IsNull, Like, Literal, Not, Or
@@ -92,7 +93,7 @@ def test_a_key_is_rotated_by_the_old_one(tmp_path: Path) -> None:
 def test_a_roster_is_signed_after_its_fingerprints_were_compared(tmp_path: Path) -> None:
     folder, roster = folder_of(tmp_path, "a"), roster_of("abc")
     file = tmp_path / "roster.json"
-    file.write_text(json.dumps(roster.plain()), encoding="utf-8")
+    file.write_text(json.dumps(roster.plain()), encoding="utf-8-sig")  # with the mark that editors put before it
     given = ["sign", str(file), "--data", str(folder)]
     refused = run(*given, input="n\n")
     assert refused.exit_code != 0
@@ -103,6 +104,22 @@ def test_a_roster_is_signed_after_its_fingerprints_were_compared(tmp_path: Path)
     for text, error in (("{}", cl.InvalidParameter), (json.dumps(other().plain()), cl.InvalidDeclaration)):
         file.write_text(text, encoding="utf-8")
         assert isinstance(run(*given, "--yes").exception, error)
+
+
+def test_a_ledger_that_was_put_back_alone_says_what_its_owner_types(tmp_path: Path) -> None:
+    """In the words of a command line, which takes the site's folder as it takes a hub's."""
+    folder = folder_of(tmp_path, "a")
+    said(run("show", "--data", str(folder)))
+    before = (folder / "ledger.db").read_bytes()
+    with cl.Ledger(folder / "ledger.db") as ledger:
+        ledger.reserve({"a": cl.ZCDP(1)}, who="the hub", what="a round")
+    (folder / "ledger.db").write_bytes(before)
+    frozen = run("show", "--data", str(folder)).exception
+    assert isinstance(frozen, cl.CloisterError)
+    line = "cloister ledger restore budget.db --who … --why …, or with larger losses"
+    assert OnCommandLine(command=None).said(frozen.instead) == line
+    asked = CliRunner().invoke(cli, ["ledger", "restore", str(folder), "--who", "a", "--why", "a disk"]).exception
+    assert "a loss is missing for a: at least ρ = 1" in str(asked)
 
 
 def other() -> Roster:

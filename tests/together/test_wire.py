@@ -592,6 +592,19 @@ def test_sites_call_through_a_proxy_and_by_no_other_way(tmp_path: Path, monkeypa
             SiteAgent(site_of("a")).run("https://hub.example.org", proxy=none)
 
 
+@pytest.mark.parametrize("page", [b"<html>Log in to this network</html>", b"", MAGIC])
+def test_a_page_of_a_proxy_in_place_of_the_hub_is_said_and_waited_for(page: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers 200 as the hub does: a site that took it for a message would call again at once, and for ever."""
+    stop, calls, told, noted = threading.Event(), count(1), list[str](), list[str]()
+    agent = SiteAgent(site_of("a"), note=lambda event, _: noted.append(event))
+    monkeypatch.setattr(agent, "_called", lambda *_: (stop.set() if next(calls) == 3 else None, (200, page))[1])
+    monkeypatch.setattr(stop, "wait", lambda _: stop.set())
+    agent.run("http://127.0.0.1:1", stop=stop, told=told.append)
+    assert next(calls) == 2
+    assert told == ["What answered (200) is not a hub: is the address right, or does a proxy answer in its place?"]
+    assert not noted
+
+
 def test_rows_are_read_anew_when_the_owner_says_so(tmp_path: Path) -> None:
     """Without a new start; what can't be read leaves the old rows, and the log says why in words without a row."""
     file, asks, noted, above = tmp_path / "people.csv", list[str](), list[str](), count(17)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.group()
 def ledger() -> None:
     """Budgets and charges: look at them, verify them, raise them. A ledger is a file, a postgresql:// address, or the folder of a
-    hub.
+    hub, site or key holder.
 
     \b
     cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1

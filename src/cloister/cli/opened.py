@@ -60,13 +60,15 @@ def open_ledger(where: str | None) -> Iterator[Ledger]:
 
 @contextmanager
 def existing_ledger(where: str) -> Iterator[Ledger]:
-    """A ledger that is there, in a file or in a hub's folder: opening any other name would make a new one."""
+    """A ledger that is there, in a file or the folder of a hub, site or key holder: of any other name a new one would be made."""
     if "://" not in where and any((Path(where) / name).is_file() for name in ("hub.db", "hub.toml")):
         from cloister.cli.hub import of_a_hub, open_hub, settings_of
 
         with open_hub(of_a_hub(settings_of(Path(where))), services=False) as opened:
             yield opened.ledger
         return
+    if (Path(where) / "ledger.db").is_file():
+        where = str(Path(where) / "ledger.db")
     if "://" not in where and not Path(where).is_file():
         raise InvalidParameter(
             f"The ledger {where!r} is invalid", why="there is no such file", instead="cloister ledger show budget.db"

@@ -131,10 +131,10 @@ def sign(roster: Path, data: Path, yes: bool) -> None:
     key, name = _key(data), _settings(data).name
     after = _key(data, _NEXT) if (data / _NEXT).exists() else None
     try:
-        found = Roster.from_plain(json.loads(roster.read_text(encoding="utf-8")))
+        found = Roster.from_plain(json.loads(roster.read_text(encoding="utf-8-sig")))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidParameter(
-            f"The file {roster.name} is invalid", why="it is not a roster", instead="Roster.plain() as JSON"
+            f"The file {roster.name} is invalid", why="it is not a roster", instead="the roster as its hub shows it"
         ) from None
     rotates = after is not None and found.sites.get(name) == after.public
     if not rotates and found.sites.get(name) != key.public:

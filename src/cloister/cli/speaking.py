@@ -33,7 +33,7 @@ _MODELS = {
 }
 _COMMANDS = {
     "ledger.raise_budget": "cloister ledger raise",
-    "ledger.restore": "cloister ledger restore",
+    "ledger.restore": "cloister ledger restore budget.db --who … --why …",
     "ledger.verify": "cloister ledger verify",
     "survey.to_json": "cloister survey make questions.toml --out exams.json",
     "tally.to_json": "--tally with the name of a file that is not there yet",

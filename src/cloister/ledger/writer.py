@@ -151,7 +151,7 @@ def frozen_error(freeze: Freeze) -> LedgerFrozen:
     return LedgerFrozen(
         "The ledger is frozen, and charges nothing",
         why=freeze.reason,
-        instead="ledger.restore(losses, who='…', why='…'), with at least ledger.frozen.losses",
+        instead="ledger.restore(ledger.frozen.losses, who='…', why='…'), or with larger losses",
     )
 
 

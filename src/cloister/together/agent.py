@@ -144,8 +144,12 @@ class Caller:
                 problem = ""
                 try:
                     status, found = self._called(client, url, answers, body)
+                    if status == 200:
+                        opened(found)
                 except httpx.HTTPError as error:
                     problem = f"The hub was not reached: {_why(error)}"
+                except RoundRefused:  # a page of something in between: it is not called again at once
+                    problem = _said(status, found)
                 else:
                     if status == 200:
                         answers, body = hashlib.sha256(found).hexdigest(), self.answer(found)
@@ -376,7 +380,7 @@ def _said(status: int, found: bytes) -> str:
     except (ValueError, KeyError, TypeError, RecursionError):
         if status == 503:
             return "The hub has no room for calls now (503); the site calls again"
-        return f"The hub answered {status}, which no coordinator does: is its address right?"
+        return f"What answered ({status}) is not a hub: is the address right, or does a proxy answer in its place?"
 
 
 def _why(error: Exception) -> str:

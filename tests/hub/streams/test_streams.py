@@ -187,7 +187,7 @@ def test_devices_of_one_person_share_what_counts(play: Play) -> None:
     number, _ = play.stream(until=_later(play, 2), most=3, rho="1000000000")
     keys = [
         play.api("POST", f"/{number}/devices", {"name": name, "person": person}).json()["key"]
-        for name, person in (("phone", "visitor 4"), ("new phone", " visitor  4"), ("watch", "visitor 5"))
+        for name, person in (("phone", "Vis\u00edtor 4"), ("new phone", " visi\u0301tor  4"), ("watch", "visitor 5"))
     ]
     for key in keys:
         play.send(number, key, *[play.house.hub.now().isoformat()] * 2)

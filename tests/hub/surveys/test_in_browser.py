@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Request, expect
 from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.hub.platform.jobs import Workers
 from tests.hub.house import Clock, House
-from tests.hub.surveys.conftest import Field
+from tests.hub.surveys.conftest import COPIED, Field
 from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
 from tests.tiers import some_by_day
 
@@ -248,6 +248,35 @@ def test_answers_are_drawn_once_however_often_a_page_is_loaded(served: tuple[Fie
     assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
 
 
+def test_tabs_with_one_invitation_send_one_draw(served: tuple[Field, str], visit: Any) -> None:
+    """Whichever tab sends, and one that is opened when the report has arrived: a second draw would tell more of the answers."""
+    field, address = served
+    number = field.opened(questions=EVERY_KIND, levels=LEVELS, cap="6", invited=True)
+    (ticket,) = field.ask("POST", f"/{number}/invitations", {"count": 1}).json()["tokens"]
+    guarded = visit(address, expected=("403",))
+    sent: list[str | None] = []
+    guarded.context.on("request", lambda each: sent.append(each.post_data) if each.method == "POST" else None)
+    first, other, waiting = (guarded.page(f"/s/{number}#{ticket}") for _ in range(3))
+    for page in (first, other):
+        page.get_by_label("careful").first.check()
+        page.get_by_role("button", name="To the questions").click()
+        answer(page)
+    first.get_by_role("button", name="Change them by chance").click()
+    expect(first.locator("#failed")).to_be_hidden()
+    first.get_by_role("button", name="Send it").click()
+    expect(first.get_by_text("Your randomised answers have arrived.")).to_be_visible()
+    for page in (other, waiting, guarded.page(f"/s/{number}#{ticket}")):
+        expect(page.get_by_text("in another tab")).to_be_visible()
+        for name in ("Change them by chance", "To the questions"):
+            expect(page.get_by_role("button", name=name)).to_be_hidden()
+        assert not page.locator("#questions input").count(), "no true answer stays in the other tabs"
+        page.get_by_role("button", name="Send it").click()
+        expect(page.get_by_text("its invitation was used before")).to_be_visible()
+    assert len(sent) == 4
+    assert len(set(sent)) == 1
+    assert field.results(number)["n"] == 1
+
+
 def test_a_model_is_trained_and_used(served: tuple[Field, str], visit: Any) -> None:
     """From the page of the survey to a prediction, by keyboard names alone; nothing was spent, and the page says so."""
     from tests.hub.surveys.test_models import filled
@@ -352,6 +381,25 @@ def test_what_is_missing_is_said_and_nothing_leaves(served: tuple[Field, str], v
     blank.get_by_role("button", name="Change them by chance").click()
     expect(blank.get_by_text("has no answer yet")).to_be_visible()
     expect(blank.locator("#leaving")).to_be_hidden()
+
+
+@pytest.mark.parametrize("typed", ["3,5", " ３，５ ", "−0,5"])
+def test_a_number_is_read_as_people_type_it(served: tuple[Field, str], visit: Any, typed: str) -> None:
+    """A browser's own field for numbers makes 35 of "3,5"; and the longest word of an answer fits on a narrow page."""
+    field, address = served
+    hours = {"kind": "number", "name": "hours", "text": "Hours?", "low": "-1", "high": "9999", "no_answer": False}
+    number = field.opened(questions=[hours, {**COPIED, "kind": "choice", "options": ["no", "y" * 90]}])
+    page: Page = visit(address, width=min(WIDTHS)).page(f"/s/{number}")
+    page.get_by_label("careful").check()
+    page.get_by_role("button", name="To the questions").click()
+    page.get_by_label("no", exact=True).check()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_label("Hours?", exact=True).press_sequentially("1,000")
+    page.get_by_role("button", name="Change them by chance").click()
+    expect(page.locator("#missing")).to_contain_text("“Hours?” has no answer yet, or one that is not allowed")
+    page.get_by_label("Hours?", exact=True).fill(typed)
+    page.get_by_role("button", name="Change them by chance").click()
+    expect(page.locator("#step-send")).to_be_visible()
 
 
 def test_an_invitation_is_in_the_part_of_the_address_that_is_not_sent(served: tuple[Field, str], visit: Any) -> None:

@@ -9,14 +9,19 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+import httpx
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import text, update
 
+from cloister.cli import cli
 from cloister.crypto import fingerprint
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.surveys import JointReportRow, JointTicket
@@ -429,6 +434,25 @@ def test_what_would_stop_a_survey_later_is_refused_at_once(joint: Joint) -> None
     joint.house.hub.settings = replace(joint.house.hub.settings, survey_cap="2")
     joint.ask("POST", f"/{asked}/open", status=422)
     joint.ask("POST", f"/{unasked}/link", status=422)
+
+
+def test_a_gateway_that_gives_up_does_not_cost_the_helper_its_key(joint: Joint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub took the key, and a gateway in between answered 504 in JSON: without the key its survey could never be counted."""
+    with served(joint.house.hub) as address:
+        number = joint.made(SMOKES)
+        link, folder = f"{address}/joint-surveys/{number}#{joint.ask('POST', f'/{number}/link')['secret']}", joint.folder / "h"
+        sent = httpx.Client.stream
+
+        @contextmanager
+        def late(self: httpx.Client, *given: Any, json: Any, **how: Any) -> Iterator[httpx.Response]:
+            with sent(self, *given, json=json, **how) as found:
+                yield httpx.Response(504, stream=httpx.ByteStream(b'{"message": "too late"}')) if json else found
+
+        monkeypatch.setattr(httpx.Client, "stream", late)
+        said = CliRunner().invoke(cli, ["helper", "join", link, "--name", "Registry", "--yes", "--folder", str(folder)])
+        assert "tries again" in str(said.exception), said.output
+    with closing(Helper(folder)) as helper:
+        assert joint.ask("GET", f"/{number}")["fingerprint"] == fingerprint(helper.public)
 
 
 def test_a_join_that_was_cut_off_is_made_up_for(joint: Joint) -> None:

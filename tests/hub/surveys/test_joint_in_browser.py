@@ -184,7 +184,7 @@ def answered(address: str, number: str, visit: Any, helper: Helper) -> str:
     expect(page.get_by_role("alert")).to_contain_text("“Do you smoke?” has no answer yet")
     page.get_by_label("yes", exact=True).check()
     page.get_by_label("bus").check()
-    page.get_by_label("How old are you?").fill("77.5")
+    page.get_by_label("How old are you?").press_sequentially("7,7")
     page.get_by_role("button", name="Split and send").click()
     expect(page.get_by_role("alert")).to_contain_text("“How old are you?” has no answer yet, or one that is not allowed")
     page.get_by_label("How old are you?").fill("77")

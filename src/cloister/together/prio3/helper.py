@@ -298,6 +298,8 @@ class HelperCalls:
         found = bytearray()
         try:
             with self._client.stream("POST", self._address, json=dict(body), headers=self._headers) as response:
+                if response.status_code >= 500:  # of something in between, which knows nothing of the link
+                    raise httpx.ReadError(f"it answered {response.status_code}")
                 for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
                     found += part
                     if len(found) > _MOST:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -308,11 +309,12 @@ def add_device(hub: Hub, db: Db, caller: Caller, number: str, name: str, person:
 
 def _hidden(hub: Hub, db: Db, stream: str, whose: str) -> str:
     """What stands for a person in the database: a digest by a secret that is wrapped there, so that no copy of it says who sends.
-    A name that an earlier version wrote as it was goes on as it is: under another, its readings would count a second time."""
-    plain = f"person {whose}"
-    if db.scalar(select(StreamDevice.id).where(StreamDevice.stream == stream, StreamDevice.person == plain).limit(1)):
-        return plain
-    return "person " + hmac.digest(hub.secret(PERSONS), f"{stream} {whose}".encode(), "sha256").hex()
+    "Ann" and "ann" are one person, who would count twice as two. What an earlier version wrote for a name goes on as it is."""
+    spelt = whose, unicodedata.normalize("NFKC", whose).casefold()
+    digests = [hmac.digest(hub.secret(PERSONS), f"{stream} {each}".encode(), "sha256").hex() for each in spelt]
+    old, new = [f"person {whose}", f"person {digests[0]}"], f"person {digests[1]}"
+    known = select(StreamDevice.person).where(StreamDevice.stream == stream, StreamDevice.person.in_(old)).limit(1)
+    return db.scalar(known) or new
 
 
 def revoke_device(hub: Hub, db: Db, caller: Caller, number: str, device: str) -> None:

@@ -224,15 +224,8 @@ def _order(
     listed = [(each.name, each.text) for each in survey.questions if isinstance(each, OneOf)]
     numbers = [(each.name, each.text) for each in survey.questions if isinstance(each, NumberQuestion) and each.want == "mean"]
     first = {"method": "naive-bayes", "target": "", "features": (), "title": ""}
-    how: dict[str, Any] = {
-        "row": row,
-        "n": n,
-        "methods": METHODS,
-        "listed": listed,
-        "targets": [*listed, *numbers],
-        "key": new_secret(),
-    }
-    return render(request, "surveys/train.html", problem=problem, typed={**first, **typed}, **how)
+    how: dict[str, Any] = {"row": row, "n": n, "methods": METHODS, "key": new_secret(), "typed": {**first, **typed}}
+    return render(request, "surveys/train.html", problem=problem, listed=listed, targets=[*listed, *numbers], **how)
 
 
 def _file(request: Request, hub: Hub, caller: Caller, number: str, form: str) -> Response:
@@ -344,13 +337,6 @@ def _responding(routes: Pages) -> None:
         """The survey, for whoever has its link."""
         with hub.database.reading() as db:
             row = asked(db, number, HeldSurvey)
-            told = {
-                "number": row.id,
-                "title": row.title,
-                "purpose": row.purpose,
-                "introduction": row.draft["introduction"],
-                "open": is_open(db, HeldSurvey, number),
-                "invited": row.invited,
-                "kinds": KINDS,
-            }
-        return render(request, "surveys/respond.html", **told)
+            told = {name: getattr(row, name) for name in ("title", "purpose", "invited")}
+            told |= {"number": row.id, "open": is_open(db, HeldSurvey, number), "introduction": row.draft["introduction"]}
+        return render(request, "surveys/respond.html", **told, kinds=KINDS)

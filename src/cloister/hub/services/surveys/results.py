@@ -19,11 +19,10 @@ from starlette.responses import Response
 
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport
 from cloister.hub.services.surveys.counting import counted, refused_of
-from cloister.hub.services.surveys.drafts import seen_survey
+from cloister.hub.services.surveys.drafts import seen_survey, written
 from cloister.hub.services.surveys.words import Words, looked_for, words_of
 from cloister.hub.spreadsheets import safe
 from cloister.hub.web.formats import brief
@@ -161,12 +160,9 @@ def _too_few(rows: list[dict[str, Any]], n: int, _: Callable[[str], str]) -> lis
 
 def _mean(found: dict[str, Any]) -> dict[str, Any] | None:
     """The mean with its interval, of which one end may be nearer; none where the answers have none, or there are no reports."""
-    mean: dict[str, Any] | None = found.get("mean")
-    return (
-        None
-        if mean is None
-        else {"told": True, "low": mean["value"] - mean["margin"], "high": mean["value"] + mean["margin"], **mean}
-    )
+    if (mean := found.get("mean")) is None:
+        return None
+    return {"told": True, "low": mean["value"] - mean["margin"], "high": mean["value"] + mean["margin"], **mean}
 
 
 def _alike(told: dict[str, Any], _: Callable[[str], str]) -> str:
@@ -291,9 +287,7 @@ def results_file(hub: Hub, caller: Caller, number: str, form: str) -> Response |
             words = looked_for(hub, db, caller, row, tally)
             if not words.complete:
                 return words.job or words.failed
-        write(
-            hub, db, caller, "survey.download", kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, form=form
-        )
+        written(hub, db, caller, "survey.download", row, form=form)
     if form != "reports":
         results = results_of(hub, row.id, tally, words)
         body = as_csv(results) if form == "csv" else json_of(results, indent=1)

@@ -3,7 +3,7 @@
 // That report stays in the tab until it has arrived: a page that is loaded again sends it, and no second one that would count, too.
 
 import { digestOf, fingerprintOf, reportOf, unhex } from "./cloister-prio3.js";
-import { at, checks, deliver, fill, forget, invitation, keep, kept, make, show, shown, tell, words } from "./respond-parts.js";
+import { at, checks, deliver, fill, forget, invitation, keep, kept, make, numberField, show, shown, tell, words } from "./respond-parts.js";
 
 const root = at("joint-survey");
 
@@ -41,15 +41,10 @@ function asked(question) {
 }
 
 function numbered(question) {
-  const { low, high, text } = question;
-  const element = make("input", { type: "number", autocomplete: "off", step: "1", min: low, max: high, ariaLabel: text });
-  return {
-    element,
-    help: fill(words.between, question),
-    read: () => (Number.isInteger(element.valueAsNumber) && element.valueAsNumber >= low && element.valueAsNumber <= high
-      ? element.valueAsNumber - low : undefined),
-    clear: () => { element.value = ""; },
-  };
+  const { low, high } = question;
+  const { input, number, clear } = numberField(question);
+  const read = () => (Number.isInteger(number()) && number() >= low && number() <= high ? number() - low : undefined);
+  return { element: input, help: fill(words.between, question), read, clear };
 }
 
 function chosen(question) {

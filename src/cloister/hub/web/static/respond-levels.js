@@ -110,9 +110,8 @@ function allowed(page, levels) {
  * the same answers would tell twice as much as the page says. */
 export const keepReport = (page) => keep(`${place(page)} report`, page.report);
 
-/** The report that was made in this tab and is not known to have arrived; null where there is none of this survey and invitation. */
-export function keptReport(page) {
-  const report = kept(`${place(page)} report`);
+/** The report of this survey that was made here, or that another tab tells of, and is not known to have arrived; null: none. */
+export function keptReport(page, report = kept(`${place(page)} report`)) {
   const { survey, version } = page.survey;
   if (!report || report.survey !== survey || report.version !== version || !/^[0-9a-f]{32}$/.test(report.token)) return null;
   return allowed(page, report.levels) ? report : null;

@@ -39,6 +39,15 @@ export function checks(type, labels) {
   return { element: make("ul", { className: "checks" }, ...items), inputs, clear };
 }
 
+/** A field for a number: for a number field of the browser's, "3,5" is 35 where its language writes a point. "1,000" may be either. */
+export function numberField({ low, text }) {
+  const inputMode = String(low).startsWith("-") ? "text" : "decimal"; // some keyboards of numbers have no minus
+  const input = make("input", { type: "text", inputMode, autocomplete: "off", ariaLabel: text });
+  const typed = () => input.value.normalize("NFKC").replace("−", "-").trim();
+  const number = () => (/^[-+]?\d+([.,]\d+)?$/.test(typed()) && !/,\d{3}$/.test(typed()) ? Number(typed().replace(",", ".")) : NaN);
+  return { input, number, clear: () => { input.value = ""; } };
+}
+
 /** Say something at its place; with no text, nothing stands there. */
 export const tell = (name, text) => Object.assign(at(name), { textContent: text, hidden: !text });
 

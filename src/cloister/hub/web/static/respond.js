@@ -5,7 +5,7 @@
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, fraction, labels, newToken, placeOf, respond, wordOf } from "./cloister-survey.js";
 import { chooseLevels, forgetAll, keepReport, keptReport } from "./respond-levels.js";
-import { at, checks, deliver, fill, invitation, make, short, show, shown, tell, words } from "./respond-parts.js";
+import { at, checks, deliver, fill, invitation, make, numberField, short, show, shown, tell, words } from "./respond-parts.js";
 
 const root = at("survey");
 
@@ -23,6 +23,7 @@ async function start() {
     const waiting = keptReport(page);
     if (waiting) leave(Object.assign(page, { report: waiting, levels: waiting.levels }));
     else chooseLevels(page, () => ask(page));
+    if (invited && "BroadcastChannel" in window) join(page);
     at("randomise").addEventListener("click", () => randomise(page));
     at("send").addEventListener("click", () => send(page));
     addEventListener("pagehide", () => wipe(page));
@@ -31,12 +32,28 @@ async function start() {
   }
 }
 
+/** Tabs with one invitation send one draw: the first is told to all of them, and again to those that come later. */
+function join(page) {
+  page.tabs = new BroadcastChannel(`cloister ${page.ticket}`);
+  page.tabs.addEventListener("message", ({ data }) => {
+    if (page.report) return data === null && page.tabs.postMessage(page.report);
+    const report = data && keptReport(page, data);
+    if (!report) return;
+    Object.assign(page, { report, levels: report.levels });
+    wipe(page);
+    at("step-questions").hidden = true;
+    tell("failed", words.drawn);
+    leave(page);
+  });
+  page.tabs.postMessage(page.report);
+}
+
 /** No true answer stays behind: not in a page that is done, and not in one that the browser keeps for its "back" button. */
 function wipe(page) {
   page.inputs?.forEach((each) => each.clear());
   if (!page.report) return;
   at("questions").replaceChildren();
-  page.inputs = [];
+  page.inputs = undefined;
 }
 
 // 2. questions
@@ -115,27 +132,14 @@ const KINDS = {
   scale: (question) => oneOf(question.steps),
   several(question) {
     const { element, inputs, clear } = checks("checkbox", question.options);
-    return {
-      help: fill(words.several, question), // nothing ticked is an answer
-      elements: [element],
-      clear,
-      read: () => {
-        const ticked = question.options.filter((_, index) => inputs[index].checked);
-        return ticked.length <= question.most ? ticked : undefined;
-      },
-    };
+    const ticked = () => question.options.filter((_, index) => inputs[index].checked);
+    const read = () => (ticked().length <= question.most ? ticked() : undefined); // nothing ticked is an answer
+    return { help: fill(words.several, question), elements: [element], clear, read };
   },
   number(question) {
-    const input = make("input", { type: "number", autocomplete: "off", step: "any", min: question.low, max: question.high, ariaLabel: question.text });
-    return {
-      help: fill(words.between, question),
-      elements: [input],
-      clear: () => { input.value = ""; },
-      read: () => {
-        const value = input.valueAsNumber;
-        return Number.isFinite(value) && value >= fraction(question.low) && value <= fraction(question.high) ? value : undefined;
-      },
-    };
+    const { input, number, clear } = numberField(question);
+    const read = () => (number() >= fraction(question.low) && number() <= fraction(question.high) ? number() : undefined);
+    return { help: fill(words.between, question), elements: [input], clear, read };
   },
   place(question) {
     const { south, north, west, east, rows, columns } = question;
@@ -164,12 +168,9 @@ const KINDS = {
   },
   word(question) {
     const input = make("input", { type: "text", maxLength: question.length, autocomplete: "off", spellcheck: false, ariaLabel: question.text });
-    return {
-      help: fill(words.word, question),
-      elements: [input],
-      clear: () => { input.value = ""; },
-      read: () => (wordOf(question, input.value) ? input.value : undefined),
-    };
+    const clear = () => { input.value = ""; };
+    const read = () => (wordOf(question, input.value) ? input.value : undefined);
+    return { help: fill(words.word, question), elements: [input], clear, read };
   },
 };
 
@@ -198,6 +199,7 @@ function randomise(page) {
   at("randomise").disabled = true;
   at("questions").querySelectorAll("input, button").forEach((input) => { input.disabled = true; });
   keepReport(page);
+  page.tabs?.postMessage(page.report);
   leave(page);
 }
 
@@ -219,11 +221,9 @@ function told(page, question) {
 async function send(page) {
   at("send").disabled = true;
   const why = await deliver(root.dataset.send, page.report);
-  if (why) {
-    tell("failed", why);
-    at("send").disabled = false;
-    return;
-  }
+  tell("failed", why);
+  at("send").disabled = !why;
+  if (why) return;
   at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
   forgetAll(page);
   wipe(page);
