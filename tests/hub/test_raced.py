@@ -123,16 +123,16 @@ def test_two_questions_that_are_added_at_once_are_both_asked(house: House) -> No
 
 def test_who_closes_a_survey_counts_the_report_that_is_just_coming(house: House) -> None:
     surveys = Surveys(house)
-    number, real, closed = surveys.draft(), counting._open, list[Any]()
+    number, real, closed = surveys.draft(), counting.is_open, list[Any]()
     surveys.api("POST", f"/{number}/open")
     assert surveys.send(number) == 201
 
-    def slowly(db: Any, which: str) -> bool:
-        was = real(db, which)
+    def slowly(*which: Any) -> bool:
+        was = real(*which)
         closed.append(beside(lambda: surveys.api("POST", f"/{number}/close")))
         return was
 
-    with patch.object(counting, "_open", slowly):
+    with patch.object(counting, "is_open", slowly):
         assert surveys.send(number) == 201
     assert closed[0]().json()["state"] == "closed"
     assert surveys.api("GET", f"/{number}/results").json()["n"] == 2
