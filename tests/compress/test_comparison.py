@@ -229,6 +229,7 @@ def test_projections_of_people_with_several_rows_need_no_declared_unit() -> None
     [
         ({"dimensions": [99]}, "from 1 to 1"),
         ({"dimensions": []}, "dimensions="),
+        ({"columns": []}, "names no column"),
         ({"projections": {}}, "projections="),
         ({"projections": {"LDA": LDA()}, "columns": ["age", "pay"], "dimensions": [2]}, "2 classes have 1 directions"),
         ({"projections": {"Rounded": Rounded(PCA())}}, "not a linear projection"),

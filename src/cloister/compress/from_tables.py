@@ -196,6 +196,8 @@ def _pictures(grid: Grid, X: Any, use: Any, secret: Any, projections: Mapping[st
 
 def check_projected(declared: PrivateTable, columns: Sequence[str], utility: str, private: str) -> None:
     """Refuse columns without bounds, and labels without declared values; by declarations alone."""
+    if not columns:
+        raise InvalidParameter("columns= is invalid", why="it names no column", instead='columns=["age", "pay"]')
     bounds_of(declared, columns, [utility, private])
     check_labels(declared, columns, [utility, private])
     if declared.unit is not None and "unit" in (*columns, utility, private):

@@ -11,6 +11,7 @@ import pytest
 from cloister.hub.platform.access import grant, revoke
 from cloister.hub.platform.catalogue.managing import delete
 from cloister.hub.records.access import AccessRequest
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.trail import AuditLine
 from cloister.privacy import PureDP
 from tests.hub.access.forms import post
@@ -45,6 +46,16 @@ def lines(house: House, action: str) -> list[AuditLine]:
         found = [line for line in db.query(AuditLine).order_by(AuditLine.number) if line.action == action]
         db.expunge_all()
     return found
+
+
+def test_nobody_is_asked_who_is_blocked(house: House, owner: Visitor, bob: Visitor) -> None:
+    house.sample_data_set(owner=owner)
+    post(owner, "/datasets/people/access", preset="listed")
+    with house.hub.database.begin() as db:
+        db.get_one(Person, owner.id).blocked = True
+    body = {"data_set": "people", "purpose": "a study", "wanted": {"actions": ["question.ask"]}}
+    refused = bob.client.post("/api/v1/access-requests", json=body, headers=bob.bearer)
+    assert (refused.status_code, "nobody would answer" in refused.json()["detail"]) == (409, True)
 
 
 def test_asked_talked_over_granted_used_and_revoked(house: House, owner: Visitor, bob: Visitor) -> None:

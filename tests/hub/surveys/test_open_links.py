@@ -198,3 +198,24 @@ def test_a_survey_with_other_numbers_is_not_asked(served: tuple[Field, str], vis
     page: Page = guarded.page(f"/s/{number}")
     expect(page.get_by_text("This survey cannot be answered")).to_be_visible()
     expect(page.get_by_role("button", name="To the questions")).to_be_hidden()
+
+
+@pytest.mark.parametrize("status", [503, 0])
+def test_a_survey_that_could_not_be_fetched_is_not_called_inconsistent(
+    served: tuple[Field, str], visit: Any, status: int
+) -> None:
+    field, address = served
+    number = field.opened(questions=EVERY_KIND[:1])
+    guarded = visit(address, expected=(str(status or "net::ERR_FAILED"),))
+    guarded.context.route("**/form", lambda route: route.fulfill(status=status) if status else route.abort())
+    expect(guarded.page(f"/s/{number}").get_by_text("Load this page again.")).to_be_visible()
+
+
+def test_arabic_is_written_from_the_right(served: tuple[Field, str], visit: Any) -> None:
+    field, address = served
+    choice = {"kind": "choice", "name": "meal", "text": "ماذا أكلت (اليوم)؟", "options": ["خبز (أبيض)", "rice"]}
+    page: Page = visit(address).page(f"/s/{field.opened(questions=[choice])}")
+    page.locator("#levels input").first.check()
+    page.get_by_role("button", name="To the questions").click()
+    reads = "each => getComputedStyle(each).direction"
+    assert [page.get_by_text(text).first.evaluate(reads) for text in ("ماذا", "خبز", "rice")] == ["rtl", "rtl", "ltr"]

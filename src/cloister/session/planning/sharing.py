@@ -164,10 +164,11 @@ class Sharing:
 
     def _needs_declared_keys(self, name: str) -> None:
         if not self.grid.declared:
+            key = next((axis.key for axis in self.grid.axes if axis.size is None and isinstance(axis.key, str)), "key")
             raise UnsupportedQuery(
                 f"{name!r} by undeclared keys is not supported",
                 why="noisy counts of all values would be needed in groups that may not be known",
-                instead='columns={"key": cl.Category([…])}',
+                instead=f'columns={{"{key}": cl.Category([…])}}',
             )
 
     def _number(self, column: str, purpose: str) -> Domain:

@@ -25,6 +25,7 @@ from cloister.hub.platform.access.granting import grant_in, own_data_set, seen_d
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest, Grant, Message, Project, ProjectDataSet, ProjectMember
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row, wanted_in_row
 from cloister.printable import is_text
@@ -80,6 +81,9 @@ def ask_access(
     told = spoken(purpose, "the purpose", 1000)
     found = _wanted(caller.id, project, days_in(wanted, hub.settings.zone))
     check_grant(hub, found, which, row)
+    if db.get_one(Person, row.owner).blocked:
+        why = "the owner of the data set has no account any more, so nobody would answer"
+        raise Conflict("The request was refused", why=why, instead="ask an administrator")
     mine_open = select(AccessRequest).where(AccessRequest.person == caller.id, AccessRequest.state == "open")
     unanswered = list(db.scalars(mine_open))
     states = states_of(hub, db, unanswered)

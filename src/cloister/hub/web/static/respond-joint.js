@@ -16,7 +16,9 @@ async function start() {
   const ticket = root.dataset.invited === undefined ? null : invitation();
   if (ticket === "") return stop(words.uninvited);
   try {
-    const { survey, digest, helper } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
+    const answer = await fetch(root.dataset.survey, { credentials: "omit" }).catch(() => null);
+    if (!answer?.ok) return stop(words.away);
+    const { survey, digest, helper } = await answer.json();
     if ((await digestOf(survey)) !== digest) throw new Error("another survey");
     const page = { survey, key: unhex(helper), ticket, inputs: [] };
     page.place = `cloister joint ${digest} ${ticket ?? ""} report`; // whoever comes next with an invitation answers anew

@@ -14,7 +14,7 @@ export const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (whole, name) => (values[name] === undefined ? whole : shown(String(values[name]))));
 
 export const make = (tag, properties = {}, ...children) => {
-  const made = Object.assign(document.createElement(tag), properties);
+  const made = Object.assign(document.createElement(tag), "textContent" in properties && { dir: "auto" }, properties);
   for (const name of ["textContent", "ariaLabel"]) if (name in properties) made[name] = shown(String(properties[name]));
   made.append(...children.map((each) => (typeof each === "string" ? shown(each) : each)));
   return made;

@@ -18,7 +18,9 @@ async function start() {
   const ticket = invited ? invitation() : newToken(); // an open survey takes none from its link: others may have it too
   if (!ticket) return stop(words.uninvited);
   try {
-    const { survey, demonstration } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
+    const answer = await fetch(root.dataset.survey, { credentials: "omit" }).catch(() => null);
+    if (!answer?.ok) return stop(words.away);
+    const { survey, demonstration } = await answer.json();
     const page = { survey, demonstration, ticket, invited, levels: null, report: null };
     const waiting = keptReport(page);
     if (waiting) leave(Object.assign(page, { report: waiting, levels: waiting.levels }));
