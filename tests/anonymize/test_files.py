@@ -148,6 +148,7 @@ def test_cells_that_look_like_another_dialect_leave_as_they_are(tmp_path: Path) 
     table.write_parquet(tmp_path / "one.parquet")
     assert released(tmp_path, "one.parquet", quasi=["ill"]) == ["'", "A;B", "u\tv", "x|y"]
     assert released(tmp_path, "part-0.csv", "id,age\n1,30\n#3,30\n", quasi=["age"]) == ['"#3",30', "1,30"]
+    assert released(tmp_path, "part-0.csv", "2019,2020\n1,30\n2,30\n", quasi=["2020"]) == ["1,30", "2,30"], "years are names"
     with pytest.raises(InvalidParameter, match="pandas writes none above its index"):
         released(tmp_path, "part-0.csv", ",age\n0,30\n1,31\n", quasi=["age"])
 

@@ -28,7 +28,7 @@ from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.problem import silent
 from cloister.anonymize.publishing import starred
-from cloister.anonymize.queries import columns_of, kinds_of, run, table_function, under_another_name, watched
+from cloister.anonymize.queries import kinds_of, run, table_function, under_another_name, watched
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.report import Report
 from cloister.anonymize.risks import Risk
@@ -126,7 +126,8 @@ def _anonymize(
 ) -> WrittenFile:
     progress = anonymizer.progress or silent
     rows = quotation(str(source)) if named else table_function(duck, source)
-    names = columns_of(duck, rows, source)
+    kinds = kinds_of(duck, rows, source)
+    names = list(kinds)
     if anonymizer.keep_index:
         raise InvalidParameter("keep_index=True is invalid", why="the rows of a file have no labels", instead="keep_index=False")
     random = anonymizer.random or Random()
@@ -138,7 +139,7 @@ def _anonymize(
                 f"The column {name!r} is unknown", why="the table has no such column", instead=", ".join(names[:12])
             )
     needed = _needed(anonymizer, names)
-    for name, kind in kinds_of(duck, rows).items():
+    for name, kind in kinds.items():
         if "HUGEINT" in kind and name not in dropped and (name in needed or goal.suffix == ".parquet"):
             raise too_long(name)  # DuckDB would give them as fractions, and Parquet hold them so
     frame = _counted(duck, rows, needed, progress)
@@ -294,7 +295,7 @@ class _Published:
 def _in_secret_order(duck: Any, joined: Path, random: Random) -> str:
     """The rows of a Parquet file in an order that a key decides, which nobody has afterwards."""
     source, number = f"read_parquet({literal(str(joined))})", "cloister_row"
-    names = columns_of(duck, source, joined)
+    names = kinds_of(duck, source, joined)
     while number in {name.lower() for name in names}:  # the file's own column would decide the order
         number += "_"
     key = random.bytes(32).hex()
