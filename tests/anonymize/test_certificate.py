@@ -105,3 +105,9 @@ def test_rows_in_stars_are_certified_where_a_star_stands_for_a_missing_value() -
     released = asked.fit_transform({"age": ["30", "30", "*", None]})
     assert sorted(released["age"]) == ["*", "*", "30", "30"]
     assert asked.certificate(released, learning=False).holds
+
+
+def test_lengths_of_time_that_leave_as_they_are_are_certified() -> None:
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppression=0)
+    table = pl.DataFrame({"age": [30, 30], "stay": [3, 4]}).with_columns(pl.duration(days="stay").alias("stay"))
+    assert asked.certificate(asked.fit_transform(table), learning=False).holds
