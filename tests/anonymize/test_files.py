@@ -389,3 +389,9 @@ def test_a_large_file_in_little_memory(tmp_path: Path) -> None:
         assert counted.fetchall() == [(k, 3_000_000)]
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     assert peak == before or peak * 1024 < 3 * 2**30
+
+
+def test_a_memory_limit_that_is_no_size_is_refused_in_words(tmp_path: Path) -> None:
+    people(20).write_parquet(tmp_path / "people.parquet")
+    with pytest.raises(InvalidParameter, match="memory_limit='much' is invalid"):
+        anonymize_file(anonymizer("mondrian"), tmp_path / "people.parquet", tmp_path / "out.csv", memory_limit="much")
