@@ -197,3 +197,10 @@ def test_years_of_two_digits_are_no_years_of_antiquity(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("born,age\n1/2/20,31\n3/4/68,32\n", encoding="utf-8")
     assert read_frame(path).data["born"].to_list() == ["1/2/20", "3/4/68"]
+
+
+def test_long_numbers_beside_a_missing_one_come_back_to_pandas_as_they_were() -> None:
+    cards = pd.array([2**53 + 1, None, -(2**53) - 3, 5], dtype="Int64")
+    frame = pd.DataFrame({"age": [30] * 4, "card": cards})
+    released = Anonymizer(["age"], models=[KAnonymity(2)], suppression=0).fit_transform(frame)
+    assert {each for each in released["card"] if each is not None} == {2**53 + 1, -(2**53) - 3, 5}

@@ -372,7 +372,8 @@ def _to_pandas(series: Any) -> Any:
     pl = need_polars()
     import pandas as pd
 
-    if series.dtype in (pl.Int128, pl.UInt128):  # NumPy has none
+    long = series.dtype.is_integer() and max(-(series.min() or 0), series.max() or 0) > 1 << 53  # beside missing ones: floats
+    if series.dtype in (pl.Int128, pl.UInt128) or (long and series.null_count()):  # NumPy has none
         return pd.Series(series.to_list(), dtype=object)
     if series.dtype.is_numeric() and series.null_count() == 0:
         return series.to_numpy()
