@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from cloister.anonymize.anonymizer import Anonymizer
 from cloister.anonymize.attackers import example
 from cloister.anonymize.certificate import NOT_PROMISED, Certificate, certify
 from cloister.anonymize.models.closeness import TCloseness
@@ -97,3 +98,16 @@ def test_suppressed_rows_may_be_left_out_or_starred(star: bool) -> None:
     paper = certify(target, None, released, models=[KAnonymity(2)], sensitive=["disease"], learning=False)
     assert paper.holds
     assert (paper.risk.k, paper.risk.suppressed) == (2, int(star))
+
+
+def test_rows_in_stars_are_certified_where_a_star_stands_for_a_missing_value() -> None:
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppressed="star", missing="suppress", missing_values=["*"])
+    released = asked.fit_transform({"age": ["30", "30", "*", None]})
+    assert sorted(released["age"]) == ["*", "*", "30", "30"]
+    assert asked.certificate(released, learning=False).holds
+
+
+def test_lengths_of_time_that_leave_as_they_are_are_certified() -> None:
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppression=0)
+    table = pl.DataFrame({"age": [30, 30], "stay": [3, 4]}).with_columns(pl.duration(days="stay").alias("stay"))
+    assert asked.certificate(asked.fit_transform(table), learning=False).holds

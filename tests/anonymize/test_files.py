@@ -148,6 +148,7 @@ def test_cells_that_look_like_another_dialect_leave_as_they_are(tmp_path: Path) 
     table.write_parquet(tmp_path / "one.parquet")
     assert released(tmp_path, "one.parquet", quasi=["ill"]) == ["'", "A;B", "u\tv", "x|y"]
     assert released(tmp_path, "part-0.csv", "id,age\n1,30\n#3,30\n", quasi=["age"]) == ['"#3",30', "1,30"]
+    assert released(tmp_path, "part-0.csv", "2019,2020\n1,30\n2,30\n", quasi=["2020"]) == ["1,30", "2,30"], "years are names"
     with pytest.raises(InvalidParameter, match="pandas writes none above its index"):
         released(tmp_path, "part-0.csv", ",age\n0,30\n1,31\n", quasi=["age"])
 
@@ -388,3 +389,9 @@ def test_a_large_file_in_little_memory(tmp_path: Path) -> None:
         assert counted.fetchall() == [(k, 3_000_000)]
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     assert peak == before or peak * 1024 < 3 * 2**30
+
+
+def test_a_memory_limit_that_is_no_size_is_refused_in_words(tmp_path: Path) -> None:
+    people(20).write_parquet(tmp_path / "people.parquet")
+    with pytest.raises(InvalidParameter, match="memory_limit='much' is invalid"):
+        anonymize_file(anonymizer("mondrian"), tmp_path / "people.parquet", tmp_path / "out.csv", memory_limit="much")

@@ -82,6 +82,9 @@ def test_missing_values_are_what_the_user_says() -> None:
     assert table.columns["work"].values == ["State-gov", None]
     assert table.columns["work"].missing == 1
     assert table.columns["age"].values == [30, 40, None]
+    assert encode(frame, ["work", "age"], missing_values=["?", "-1"]).columns["age"].values == [30, 40, None], "as it is typed"
+    days = read_frame({"end": [datetime.date(9999, 12, 31), datetime.date(2020, 1, 1)]})
+    assert encode(days, ["end"], missing_values=["9999-12-31", "?"]).columns["end"].missing == 1
     with pytest.raises(InvalidParameter, match="1 of its values are missing"):
         encode(frame, ["work"], missing="refuse")
     with pytest.raises(InvalidParameter, match="not one of 'value', 'suppress', 'refuse'"):
@@ -179,3 +182,25 @@ def test_line_ends_of_old_macs_are_refused_and_are_no_table_without_rows(tmp_pat
         read_frame(path)
     path.write_bytes(b"age,zip\r\n31,1\r\n")
     assert read_frame(path).rows == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_line_with_nothing_in_it_is_nobody(end: str, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(end.join(["\ufeffage;ill", "31;a", "", '32;"b', "", 'c"', ";", "33;", "", ""]).encode())
+    assert read_frame(path).data.rows() == [(31, "a"), (32, f"b{end}{end}c"), (None, None), (33, None)]
+    path.write_text("age\n31\n\n32\n", encoding="utf-8")
+    assert read_frame(path).rows == 3, "of a single column it is a missing value"
+
+
+def test_years_of_two_digits_are_no_years_of_antiquity(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("born,age\n1/2/20,31\n3/4/68,32\n", encoding="utf-8")
+    assert read_frame(path).data["born"].to_list() == ["1/2/20", "3/4/68"]
+
+
+def test_long_numbers_beside_a_missing_one_come_back_to_pandas_as_they_were() -> None:
+    cards = pd.array([2**53 + 1, None, -(2**53) - 3, 5], dtype="Int64")
+    frame = pd.DataFrame({"age": [30] * 4, "card": cards})
+    released = Anonymizer(["age"], models=[KAnonymity(2)], suppression=0).fit_transform(frame)
+    assert {each for each in released["card"] if each is not None} == {2**53 + 1, -(2**53) - 3, 5}

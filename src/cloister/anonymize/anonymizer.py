@@ -339,10 +339,9 @@ class Anonymizer:
 
     def _ladders(self, table: Encoded, quasi: list[str], *, every: bool) -> dict[str, Ladder]:
         """The hierarchies that were given, and where the search needs one for every column, those that fit the others."""
-        known = Encoded(rows=table.rows, columns=table.columns, weights=table.weights)
         given = self.hierarchies or {}
         asked = [name for name in quasi if every or name in given]
-        self.chosen = {name: given.get(name) or choose_hierarchy(table.columns[name], known) for name in asked}
+        self.chosen = {name: given.get(name) or choose_hierarchy(table.columns[name], table) for name in asked}
         wrong = next((name for name, hierarchy in self.chosen.items() if not isinstance(hierarchy, Hierarchy)), None)
         if wrong is not None:
             raise InvalidParameter(
@@ -350,7 +349,7 @@ class Anonymizer:
                 why=f"it is a {type(self.chosen[wrong]).__name__}",
                 instead="Hierarchy.of({…}), Hierarchy.read_csv(path), Hierarchy.intervals(5, 10)",
             )
-        return {name: hierarchy.ladder(table.columns[name], known) for name, hierarchy in self.chosen.items()}
+        return {name: hierarchy.ladder(table.columns[name], table) for name, hierarchy in self.chosen.items()}
 
     chosen: Mapping[str, Hierarchy] = {}
     """The hierarchy of each column, as it was given or chosen."""

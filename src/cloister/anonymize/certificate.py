@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -84,10 +84,7 @@ class Certificate:
         return {
             "not_private": list(NOT_PROMISED),
             "holds": self.holds,
-            "models": [
-                {"model": m.model, "column": m.column, "asked": m.asked, "reached": m.reached, "holds": m.holds}
-                for m in self.models
-            ],
+            "models": [asdict(model) for model in self.models],
             "risk": self.risk.to_dict() | {"digest": self.digest},
             "risk_before": self.risk_before.to_dict(),
             "utility": {name: {"before": before, "after": after} for name, (before, after) in self.utility.items()},
@@ -267,7 +264,8 @@ def _agree(frame: Frame, recoded: Recoded, missing_values: Sequence[Any]) -> Non
         _kinds(counted, kept, recoded.weights, missing).with_columns(-pl.col("rows")),
     ]
     apart = pl.concat(both).group_by(names).agg(pl.col("rows").sum()).filter(pl.col("rows") != 0)
-    silent = apart.select(pl.all_horizontal(pl.col("rows") > 0, *(pl.col(name).eq_missing(STAR) for name in names)))
+    star = pl.lit(_read(STAR, missing))
+    silent = apart.select(pl.all_horizontal(pl.col("rows") > 0, *(pl.col(name).eq_missing(star) for name in names)))
     if not silent.to_series().all():
         raise CloisterError(
             "The table was not certified",

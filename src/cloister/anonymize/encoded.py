@@ -266,11 +266,13 @@ def _as_held(series: Any, values: Sequence[Any]) -> list[Any]:
     found = []
     for value in values:
         try:
+            if isinstance(value, str) and series.dtype.is_temporal():
+                value = datetime.datetime.fromisoformat(value)
             [held] = pl.Series([value]).cast(series.dtype, strict=False).to_list()
         except (OverflowError, ValueError, pl.exceptions.PolarsError):  # too long, or half of a character
             continue
-        same = held == value or series.dtype.is_float() or (isinstance(held, datetime.date) and _number(held) == _number(value))
-        if held is not None and same:
+        same = isinstance(value, str) or held == value or series.dtype.is_float()
+        if held is not None and (same or (isinstance(held, datetime.date) and _number(held) == _number(value))):
             found.append(held)
     return found
 
@@ -379,8 +381,8 @@ def _kind_of(series: Any, name: str) -> str:
 
 
 def _fits(value: Any, kind: str) -> bool:
-    if kind == "text":
-        return isinstance(value, str)
+    if isinstance(value, str):
+        return kind != "boolean"  # numbers and days may be typed
     if kind in ("integer", "real"):
         return isinstance(value, int | float) and not isinstance(value, bool)
     return kind == "date" and isinstance(value, datetime.date)

@@ -13,7 +13,7 @@ import copy
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,18 +23,19 @@ import numpy.typing as npt
 
 from cloister.anonymize.encoded import encode, one_writing, too_long
 from cloister.anonymize.files_checked import check_written, rows_of
-from cloister.anonymize.frames import ORDER_KEPT, Frame, need_polars, secret_order
+from cloister.anonymize.frames import ORDER_KEPT, Frame, check_columns, need_polars, secret_order
+from cloister.anonymize.held import in_own_words
 from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.problem import silent
 from cloister.anonymize.publishing import starred
-from cloister.anonymize.queries import columns_of, kinds_of, run, table_function, under_another_name, watched
+from cloister.anonymize.queries import kinds_of, run, table_function, under_another_name, watched
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.report import Report
 from cloister.anonymize.risks import Risk
 from cloister.anonymize.risks.added import Added
 from cloister.anonymize.roles import check_lists, check_models, research_rows
-from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.tables.engines.connection import connected
 from cloister.tables.expression.names import literal, quotation
@@ -126,19 +127,16 @@ def _anonymize(
 ) -> WrittenFile:
     progress = anonymizer.progress or silent
     rows = quotation(str(source)) if named else table_function(duck, source)
-    names = columns_of(duck, rows, source)
+    kinds = kinds_of(duck, rows, source)
+    names = list(kinds)
     if anonymizer.keep_index:
         raise InvalidParameter("keep_index=True is invalid", why="the rows of a file have no labels", instead="keep_index=False")
     random = anonymizer.random or Random()
     secret_order(0, random, shuffle=anonymizer.shuffle, stacklevel=6)
     dropped = anonymizer.dropped
-    for name in dropped:
-        if name not in names:
-            raise UnknownColumn(
-                f"The column {name!r} is unknown", why="the table has no such column", instead=", ".join(names[:12])
-            )
+    check_columns(Frame(need_polars().DataFrame(schema=names), "polars"), dropped, "named")
     needed = _needed(anonymizer, names)
-    for name, kind in kinds_of(duck, rows).items():
+    for name, kind in kinds.items():
         if "HUGEINT" in kind and name not in dropped and (name in needed or goal.suffix == ".parquet"):
             raise too_long(name)  # DuckDB would give them as fractions, and Parquet hold them so
     frame = _counted(duck, rows, needed, progress)
@@ -190,10 +188,11 @@ def _opened(connection: Any, memory_limit: str | None, folder: str | Path | None
         yield watched(connection.cursor())
         return
     limit = memory_limit or os.environ.get("CLOISTER_MEMORY_LIMIT") or _MEMORY
-    with tempfile.TemporaryDirectory(dir=folder) as spill:
+    with tempfile.TemporaryDirectory(dir=folder) as spill, ExitStack() as held:
         settings: dict[str, Any] = {"temp_directory": spill, "preserve_insertion_order": False, "memory_limit": limit}
-        with connected(settings=settings) as own:
-            yield watched(own)
+        with in_own_words(f"memory_limit={limit!r} is invalid", "DuckDB reads no size in it", 'memory_limit="2GiB"'):
+            own = held.enter_context(connected(settings=settings))
+        yield watched(own)
 
 
 def _needed(anonymizer: Anonymizer, names: Sequence[str]) -> list[str]:
@@ -294,7 +293,7 @@ class _Published:
 def _in_secret_order(duck: Any, joined: Path, random: Random) -> str:
     """The rows of a Parquet file in an order that a key decides, which nobody has afterwards."""
     source, number = f"read_parquet({literal(str(joined))})", "cloister_row"
-    names = columns_of(duck, source, joined)
+    names = kinds_of(duck, source, joined)
     while number in {name.lower() for name in names}:  # the file's own column would decide the order
         number += "_"
     key = random.bytes(32).hex()

@@ -6,10 +6,13 @@ other, and it sorts ten million values in about a second.
 
 from __future__ import annotations
 
+import csv
 import gzip
+import operator
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -248,7 +251,17 @@ def _from_path(path: Path) -> Any:
         named = _named_in_a_line(path, by)
         data = _as_written(path, by, _typed(path, by))
         doubled = {old: new for old, new in zip(data.columns, named, strict=False) if new and old == new.replace('"', '""')}
-        return data.rename(doubled)  # polars leaves quotes in a name doubled
+        return _without_blank_lines(path, by, data.rename(doubled))  # polars leaves quotes in a name doubled
+
+
+def _without_blank_lines(path: Path, by: str, data: Any) -> Any:
+    """The rows without those that polars makes, all missing, of a line with nothing in it."""
+    pl = need_polars()
+    if data.width < 2 or not data.select(pl.all_horizontal(pl.all().is_null()).any()).item():
+        return data
+    with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rt", encoding="utf-8-sig", newline="") as file:
+        _, *said = (bool(row) for row in dropwhile(operator.not_, csv.reader(file, delimiter=by)))
+    return data.filter(pl.Series(said)) if len(said) == data.height else data
 
 
 def _typed(path: Path, by: str) -> Any:
@@ -283,10 +296,11 @@ def _named_in_a_line(path: Path, by: str) -> tuple[str | None, ...]:
 
 def _as_written(path: Path, by: str, data: Any) -> Any:
     """A CSV file's columns, of which some stay text: where a number begins with a zero, since 01234 is a postcode, and 1234
-    another; whole numbers of more than 64 bits, which are names; and times of day."""
+    another; whole numbers of more than 64 bits, which are names; times of day; and days whose years have two digits."""
     pl = need_polars()
-    odd = (pl.Time, pl.Int128)
-    there = [place for place, kind in enumerate(data.dtypes) if kind.is_integer() or kind in odd]
+    odd = (pl.Time, pl.Int128, pl.Date, pl.Datetime)
+    read = [each for each in data.get_columns() if each.dtype not in odd[2:] or (each.dt.year() < 100).any()]
+    there = [data.columns.index(each.name) for each in read if each.dtype.is_integer() or each.dtype in odd]
     if not there:
         return data
     texts = pl.read_csv(path, separator=by, columns=there, infer_schema=False)
@@ -358,7 +372,8 @@ def _to_pandas(series: Any) -> Any:
     pl = need_polars()
     import pandas as pd
 
-    if series.dtype in (pl.Int128, pl.UInt128):  # NumPy has none
+    long = series.dtype.is_integer() and max(-(series.min() or 0), series.max() or 0) > 1 << 53  # beside missing ones: floats
+    if series.dtype in (pl.Int128, pl.UInt128) or (long and series.null_count()):  # NumPy has none
         return pd.Series(series.to_list(), dtype=object)
     if series.dtype.is_numeric() and series.null_count() == 0:
         return series.to_numpy()

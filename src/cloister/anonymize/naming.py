@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,5 @@ def _sizes(ladder: Ladder) -> dict[Any, set[int]]:
 
 def _general(values: int, code: int) -> Iterable[str]:
     """Names that say which group, and no value."""
-    number = code + 1
-    while True:
+    for number in count(code + 1):
         yield f"… ({values} value{'s' if values > 1 else ''}, group {number})"
-        number += 1

@@ -83,29 +83,26 @@ def _sniffed(duck: Any, path: str) -> _Sniffed:
     text = literal(glob.escape(path))
     try:
         asked = duck.execute(
-            "SELECT Delimiter, Quote, Escape, SkipRows, HasHeader, Columns, DateFormat, TimestampFormat "
-            f"FROM sniff_csv({text}, sample_size = -1, comment = '')"
+            "SELECT Delimiter, Quote, Escape, SkipRows, Columns, DateFormat, TimestampFormat "
+            f"FROM sniff_csv({text}, sample_size = -1, comment = '', header = true)"
         )
-        delimiter, quote, escape, skipped, header, columns, date, timestamp = asked.fetchall()[0]
+        delimiter, quote, escape, skipped, columns, date, timestamp = asked.fetchall()[0]
     except duckdb.Error as error:
         raise _unreadable(path) from error
     if not columns:
         raise _unreadable(path)
     settings = {"delim": delimiter, "quote": quote, "escape": escape, "dateformat": date, "timestampformat": timestamp}
     told = [f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None]
-    if header:
-        first = (
-            f"SELECT * FROM read_csv({text}, {', '.join(told[:3])}, skip = {int(skipped)}, header = false, all_varchar = true)"
+    first = f"SELECT * FROM read_csv({text}, {', '.join(told[:3])}, skip = {int(skipped)}, header = false, all_varchar = true)"
+    [names] = duck.execute(f"{first} LIMIT 1").fetchall() or [()]
+    if not all(names):
+        raise InvalidParameter(
+            f"{Path(path).name!r} is invalid",
+            why="a column has no name in its first line: pandas writes none above its index",
+            instead="to_csv(…, index=False), or a name in the first line",
         )
-        [names] = duck.execute(f"{first} LIMIT 1").fetchall() or [()]
-        if not all(names):
-            raise InvalidParameter(
-                f"{Path(path).name!r} is invalid",
-                why="a column has no name in its first line: pandas writes none above its index",
-                instead="to_csv(…, index=False), or a name in the first line",
-            )
-        _refuse_alike(path, names)
-    told += [f"skip = {int(skipped)}", f"header = {bool(header)}"]
+    _refuse_alike(path, names)
+    told += [f"skip = {int(skipped)}", "header = true"]
     forms = {"DATE": date or "", "TIMESTAMP": timestamp or ""}
     kinds = {
         column["name"]: (kind := "VARCHAR" if column["type"] in ("TIME", "HUGEINT") else column["type"], forms.get(kind, ""))
@@ -169,19 +166,14 @@ def under_another_name(goal: Path) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-def columns_of(duck: Any, rows: str, source: str | Path) -> list[str]:
-    """The names of its columns."""
+def kinds_of(duck: Any, rows: str, source: str | Path) -> dict[str, str]:
+    """The type of each column, as DuckDB calls it."""
     import duckdb
 
     try:
-        return [str(name) for name in duck.sql(f"SELECT * FROM {rows} LIMIT 0").columns]
+        found = duck.sql(f"SELECT * FROM {rows} LIMIT 0")
     except duckdb.Error as error:
         raise _unreadable(source) from error
-
-
-def kinds_of(duck: Any, rows: str) -> dict[str, str]:
-    """The type of each column, as DuckDB calls it."""
-    found = duck.sql(f"SELECT * FROM {rows} LIMIT 0")
     return {str(name): str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
 
 

@@ -401,7 +401,7 @@ def digest_of(frame: Frame) -> str:
     """
     pl = need_polars()
     sink = _Hashing()
-    unwritten = [each for each in frame.data.get_columns() if each.dtype.is_nested() or each.dtype in (pl.Binary, pl.Object)]
+    unwritten = [each for each in frame.data if each.dtype.is_nested() or each.dtype in (pl.Binary, pl.Object, pl.Duration)]
     texts = [pl.Series(each.name, [None if value is None else repr(value) for value in each.to_list()]) for each in unwritten]
     with in_own_words("The table is invalid", "it cannot be written as CSV", "its columns as numbers, texts and dates"):
         frame.data.with_columns(texts).write_csv(sink)

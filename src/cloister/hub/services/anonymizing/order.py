@@ -191,8 +191,6 @@ class Anonymizing:
             )
         check_number("suppression", self.suppression or "0", 1)
         check_models(self, self.columns("sensitive"), self.hierarchies)
-        if any(len(text) > _LONGEST for text in self.hierarchies.values()):
-            raise InvalidParameter("The hierarchy is invalid", why=f"it is over {_LONGEST:,} characters", instead="fewer lines")
         check_title(self.title)
         check_purpose(self.purpose)
         if self.name and not plain_word(self.name):
