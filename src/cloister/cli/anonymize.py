@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli import spreadsheets
-from cloister.cli.opened import COMMAS, names_in, progress_bar, table_of
+from cloister.cli.opened import COMMAS, columns_of, names_in, progress_bar, table_of
 from cloister.cli.written import PAGE, Written, check_apart, write_page
 from cloister.errors import InvalidParameter
 from cloister.printable import finite
@@ -102,6 +102,7 @@ def anonymize(**given: Any) -> None:
     check_apart(given["data"], given["out"], given["report"], given["certificate"])
     larger = _is_larger(given)
     hierarchies: dict[str, Hierarchy] = {}
+    known = columns_of(given["data"])
     for text in given["hierarchies"]:
         column, between, path = text.partition("=")
         if not between:
@@ -110,15 +111,15 @@ def anonymize(**given: Any) -> None:
     released: Any = None
     with _ended_by_a_signal(), progress_bar("anonymising", "Text", "Bar", "TimeElapsed", total=1.0) as update:
         anonymizer = Anonymizer(
-            quasi=names_in(given["quasi"]),
-            sensitive=names_in(given["sensitive"]),
+            quasi=names_in(given["quasi"], known),
+            sensitive=names_in(given["sensitive"], known),
             models=[model_of(text) for text in given["models"]] or [model_of("k=5")],
             hierarchies=hierarchies,
             search=given["search"],
             metric=given["metric"],
             suppression=given["suppression"],
             suppressed=given["suppressed"],
-            identifying=names_in(given["identifying"]),
+            identifying=names_in(given["identifying"], known),
             missing=given["missing"],
             missing_values=given["missing_values"],
             seconds=given["seconds"],

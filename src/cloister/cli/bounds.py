@@ -20,6 +20,7 @@ from cloister.parsers import toml_in
 from cloister.tables import Boolean, Category, Domain, Integer, PrivateTable, Real
 from cloister.tables.declaring.metadata import read_metadata
 from cloister.tables.declaring.plain import domain_of
+from cloister.tables.sourcing.source_factory import recognise
 
 BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YAML). A sample table needs none."
 """The help of `--bounds`."""
@@ -40,8 +41,10 @@ def declared_table(data: str, bounds: str | None) -> tuple[str, PrivateTable]:
         raise InvalidParameter(
             f"The file {data!r} is invalid", why="no such file can be read", instead="cloister learn people.csv …"
         )
-    name = re.sub(r"\W", "_", path.stem) or "rows"
-    return name, PrivateTable(str(path), **arguments_of(bounds, name))
+    name, source = re.sub(r"\W", "_", path.stem) or "rows", recognise(str(path))
+    given, alike = arguments_of(bounds, name), {column.strip(): column for column in source.schema}
+    columns = {name if name in source.schema else alike.get(name, name): kind for name, kind in given["columns"].items()}
+    return name, PrivateTable(source, **given | {"columns": columns})
 
 
 def domains_of_line(line: str) -> dict[str, Domain]:

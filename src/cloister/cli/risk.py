@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cloister.cli.opened import COMMAS, names_in, table_of
+from cloister.cli.opened import COMMAS, columns_of, names_in, table_of
 from cloister.cli.written import PAGE, write_page
 from cloister.errors import InvalidParameter
 from cloister.printable import finite
@@ -52,7 +52,8 @@ def risk(
             why="the file is missing" if data is None else "--quasi is missing",
             instead="cloister risk people.csv --quasi age,sex --sensitive disease",
         )
-    found = risk_of_table(table_of(data), names_in(quasi), names_in(sensitive), population=_population(population))
+    asked = [names_in(each, columns_of(data)) for each in (quasi, sensitive)]
+    found = risk_of_table(table_of(data), *asked, population=_population(population))
     if report is not None:
         write_page(found, report, of=data.name)
     if as_json:

@@ -256,7 +256,7 @@ def test_tabs_with_one_invitation_send_one_draw(served: tuple[Field, str], visit
     guarded = visit(address, expected=("403",))
     sent: list[str | None] = []
     guarded.context.on("request", lambda each: sent.append(each.post_data) if each.method == "POST" else None)
-    first, other, waiting = tabs = [guarded.page(f"/s/{number}#{ticket}") for _ in range(3)]
+    first, other, _ = tabs = [guarded.page(f"/s/{number}#{ticket}") for _ in range(3)]
     for page in (first, other):
         page.get_by_label("careful").first.check()
         page.get_by_role("button", name="To the questions").click()
