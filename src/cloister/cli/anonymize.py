@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -89,7 +90,7 @@ def anonymize(**given: Any) -> None:
     CSV holds every value as it is, for programs. A spreadsheet computes texts that begin with =, +, - or @: --for-spreadsheets
     writes an apostrophe before them, and numbers as they are. Without it, columns with such texts are named.
     """
-    from cloister.anonymize import Anonymizer, Hierarchy
+    from cloister.anonymize import Anonymizer, HiddenRows, Hierarchy
     from cloister.anonymize.queries import under_another_name
 
     if given["data"] is None or not given["quasi"]:
@@ -109,7 +110,9 @@ def anonymize(**given: Any) -> None:
             raise InvalidParameter(f"--hierarchy {text} is invalid", why="it has no =", instead="--hierarchy age=age.csv")
         hierarchies[column] = Hierarchy.read_csv(path)
     released: Any = None
-    with _ended_by_a_signal(), progress_bar("anonymising", "Text", "Bar", "TimeElapsed", total=1.0) as update:
+    shown = progress_bar("anonymising", "Text", "Bar", "TimeElapsed", total=1.0)
+    with _ended_by_a_signal(), warnings.catch_warnings(), shown as update:
+        warnings.simplefilter("ignore", HiddenRows)  # the report says the same
         anonymizer = Anonymizer(
             quasi=names_in(given["quasi"], known),
             sensitive=names_in(given["sensitive"], known),

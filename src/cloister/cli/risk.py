@@ -52,8 +52,8 @@ def risk(
             why="the file is missing" if data is None else "--quasi is missing",
             instead="cloister risk people.csv --quasi age,sex --sensitive disease",
         )
-    asked = [names_in(each, columns_of(data)) for each in (quasi, sensitive)]
-    found = risk_of_table(table_of(data), *asked, population=_population(population))
+    known = columns_of(data)
+    found = risk_of_table(table_of(data), names_in(quasi, known), names_in(sensitive, known), population=_population(population))
     if report is not None:
         write_page(found, report, of=data.name)
     if as_json:
