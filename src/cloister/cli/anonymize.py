@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli import spreadsheets
-from cloister.cli.opened import COMMAS, columns_of, names_in, progress_bar, table_of
+from cloister.cli.bounds import columns_of
+from cloister.cli.opened import COMMAS, names_in, progress_bar, table_of
 from cloister.cli.written import PAGE, Written, check_apart, write_page
 from cloister.errors import InvalidParameter
 from cloister.printable import finite

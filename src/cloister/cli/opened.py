@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
+from cloister.errors import InvalidParameter, UnknownColumn
 
 if TYPE_CHECKING:
     from cloister.ledger import Ledger
@@ -90,14 +90,6 @@ def table_of(data: Path) -> Any:
         source: Any = census().source
         return need_polars().DataFrame(source.table)
     return data
-
-
-def columns_of(data: Path) -> Collection[str]:
-    """The names of a file's columns; none of a sample, and of what can't be read."""
-    from cloister.tables.engines.guard import tried  # where they are used: they take long to load
-    from cloister.tables.sourcing.source_factory import recognise
-
-    return tried(lambda: recognise(str(data)).schema, CloisterError) or ()
 
 
 COMMAS = "separated by commas; one that holds a comma in quotes"

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from cloister.cli.opened import COMMAS, columns_of, names_in, table_of
+from cloister.cli.bounds import columns_of
+from cloister.cli.opened import COMMAS, names_in, table_of
 from cloister.cli.written import PAGE, write_page
 from cloister.errors import InvalidParameter
 from cloister.printable import finite
