@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import signal
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -39,6 +40,15 @@ def refused(*words: object) -> CloisterError:
         CliRunner().invoke(cli, ["anonymize", *map(str, words)], catch_exceptions=False, standalone_mode=False)
     assert found.value.instead
     return found.value
+
+
+def test_what_stays_as_it_is_is_told_once_in_the_words_of_the_command(people: Path) -> None:
+    """No warning of Python is printed besides, with a line of code and its parameters."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        said = run(people, *ASKED)
+    assert "if others also know 'name'" in said.output.replace("If", "if")
+    assert not [each for each in told if "name" in str(each.message)]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -112,3 +112,20 @@ def test_places_and_moments_go_from_the_line_to_a_table(tmp_path: Path, monkeypa
         answer = CliRunner().invoke(cli, ["declare", "trips.csv", "--set", wrong])
         assert answer.exit_code != 0
         assert "Traceback" not in answer.output
+
+
+def test_blanks_around_a_name_need_not_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody sees them in a file, and there was no way to type them: the options cut them away."""
+    monkeypatch.chdir(tmp_path)
+    Path("trips.csv").write_text('start lon, start lat,sex ,"height, in m"\n' + "4.3,52,F,1.7\n4.4,52,M,1.8\n" * 40)
+    home, sex = "home=place 4.2,51.9,4.5,52.1 of start lon,start lat", "sex=category F|M"
+    run("trips.csv", "--set", home, "--set", sex, "--set", '"height, in m"=real 1..2', "-o", "t.toml", folder=tmp_path)
+    table = load(Path("t.toml"))[0]["trips"]
+    assert isinstance(table, PrivateTable)
+    assert {"height, in m", "home", "sex "} <= set(table.columns)
+    assert table.columns["home"] == Place(("4.2", "51.9", "4.5", "52.1"), longitude="start lon", latitude=" start lat")
+    bounds = "sex=F|M,start lon=0:9.0,start lat=0:99.0"
+    learning = ("--model", "LinearRegression", "--features", "sex,start lon", "--target", " start lat", "--bounds", bounds)
+    for words in (("learn", *learning), ("risk", "--quasi", "sex"), ("anonymize", "--quasi", "sex", "--out", "out.csv")):
+        answer = CliRunner().invoke(cli, [words[0], "trips.csv", *words[1:]], catch_exceptions=False)
+        assert answer.exit_code == 0, answer.output

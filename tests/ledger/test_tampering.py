@@ -249,6 +249,7 @@ class TestRollback:
             assert (broken.line, "9 lines had been written" in broken.reason) == (5, True)
             for act in (
                 lambda: ledger.reserve({"people": TENTH}, who="ada", what="plan"),
+                lambda: ledger.check({"people": TENTH}, who="ada"),
                 lambda: ledger.open("people", PureDP(1), who="owner"),
                 lambda: ledger.open("new", PureDP(1), who="owner"),
                 lambda: ledger.raise_budget("people", PureDP(2), who="owner", why="more"),
@@ -257,6 +258,7 @@ class TestRollback:
             ):
                 with pytest.raises(LedgerFrozen, match="restore"):
                     act()
+            ledger.check({}, who="ada")  # what costs nothing
             assert [row.what for row in ledger.charges("people")] == ["before"]
 
     def test_a_loss_below_what_is_known_is_refused(self, rolled_back):

@@ -469,6 +469,7 @@ def test_what_a_plan_refuses_of_a_text_is_told_in_sql(session: cl.Session, sql: 
         lambda: session.explain(text, 1, **how),
         lambda: session.sql(text, spend=1, **how),
         lambda: session.sql(sql=text, spend=1, **how),
+        lambda: session.workload([text, "SELECT COUNT(*) AS n FROM stays"], 1, **how),
         lambda: session.stored(text, **how),
         lambda: session.touched(text, **how),
         lambda: session.columns(text, **how),

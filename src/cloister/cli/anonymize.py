@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli import spreadsheets
+from cloister.cli.bounds import columns_of
 from cloister.cli.opened import COMMAS, names_in, progress_bar, table_of
 from cloister.cli.written import PAGE, Written, check_apart, write_page
 from cloister.errors import InvalidParameter
@@ -89,7 +91,7 @@ def anonymize(**given: Any) -> None:
     CSV holds every value as it is, for programs. A spreadsheet computes texts that begin with =, +, - or @: --for-spreadsheets
     writes an apostrophe before them, and numbers as they are. Without it, columns with such texts are named.
     """
-    from cloister.anonymize import Anonymizer, Hierarchy
+    from cloister.anonymize import Anonymizer, HiddenRows, Hierarchy
     from cloister.anonymize.queries import under_another_name
 
     if given["data"] is None or not given["quasi"]:
@@ -102,23 +104,26 @@ def anonymize(**given: Any) -> None:
     check_apart(given["data"], given["out"], given["report"], given["certificate"])
     larger = _is_larger(given)
     hierarchies: dict[str, Hierarchy] = {}
+    known = columns_of(given["data"])
     for text in given["hierarchies"]:
         column, between, path = text.partition("=")
         if not between:
             raise InvalidParameter(f"--hierarchy {text} is invalid", why="it has no =", instead="--hierarchy age=age.csv")
         hierarchies[column] = Hierarchy.read_csv(path)
     released: Any = None
-    with _ended_by_a_signal(), progress_bar("anonymising", "Text", "Bar", "TimeElapsed", total=1.0) as update:
+    shown = progress_bar("anonymising", "Text", "Bar", "TimeElapsed", total=1.0)
+    with _ended_by_a_signal(), warnings.catch_warnings(), shown as update:
+        warnings.simplefilter("ignore", HiddenRows)  # the report says the same
         anonymizer = Anonymizer(
-            quasi=names_in(given["quasi"]),
-            sensitive=names_in(given["sensitive"]),
+            quasi=names_in(given["quasi"], known),
+            sensitive=names_in(given["sensitive"], known),
             models=[model_of(text) for text in given["models"]] or [model_of("k=5")],
             hierarchies=hierarchies,
             search=given["search"],
             metric=given["metric"],
             suppression=given["suppression"],
             suppressed=given["suppressed"],
-            identifying=names_in(given["identifying"]),
+            identifying=names_in(given["identifying"], known),
             missing=given["missing"],
             missing_values=given["missing_values"],
             seconds=given["seconds"],

@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from cloister.cli.declared import asked_of_events
-from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.parsers import toml_in
 from cloister.tables import Boolean, Category, Domain, Integer, PrivateTable, Real
 from cloister.tables.declaring.metadata import read_metadata
 from cloister.tables.declaring.plain import domain_of
+from cloister.tables.engines.guard import tried
+from cloister.tables.sourcing.source_factory import recognise
 
 BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YAML). A sample table needs none."
 """The help of `--bounds`."""
@@ -40,8 +42,15 @@ def declared_table(data: str, bounds: str | None) -> tuple[str, PrivateTable]:
         raise InvalidParameter(
             f"The file {data!r} is invalid", why="no such file can be read", instead="cloister learn people.csv …"
         )
-    name = re.sub(r"\W", "_", path.stem) or "rows"
-    return name, PrivateTable(str(path), **arguments_of(bounds, name))
+    name, source = re.sub(r"\W", "_", path.stem) or "rows", recognise(str(path))
+    given, alike = arguments_of(bounds, name), {column.strip(): column for column in source.schema}
+    columns = {name if name in source.schema else alike.get(name, name): kind for name, kind in given["columns"].items()}
+    return name, PrivateTable(source, **given | {"columns": columns})
+
+
+def columns_of(data: Path) -> Collection[str]:
+    """The names of a file's columns; none of a sample, and of what can't be read."""
+    return tried(lambda: recognise(str(data)).schema, CloisterError) or ()
 
 
 def domains_of_line(line: str) -> dict[str, Domain]:
@@ -75,11 +84,8 @@ def _sample(data: str) -> tuple[str, PrivateTable]:
 
     samples = {name: table for name, table in tables().items() if isinstance(table, PrivateTable)}
     if data not in samples:
-        raise InvalidParameter(
-            f"The rows {data!r} are invalid",
-            why=f"their bounds are not declared, and they are no sample table ({', '.join(samples)})",
-            instead=_LINE,
-        )
+        why, instead = f"their bounds are not declared, and they are no sample table ({', '.join(samples)})", _LINE
+        raise InvalidParameter(f"The rows {data!r} are invalid", why=why, instead=instead)
     return data, samples[data]
 
 

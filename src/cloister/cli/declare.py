@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from cloister.cli.opened import names_in
 from cloister.cli.written import FILE, WRITTEN
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.tables.declaring.codebooks import categories, kind_of, read_codebook
@@ -23,7 +24,7 @@ from cloister.tables.sourcing.source_factory import recognise
 _MOST_ROWS = 10
 """Of one person, where nobody says how many count: a table with a unit does not open without a number."""
 _LINE = '--set "age=integer 0..120"'
-_PLACE = re.compile(r"place\s+(\S.*?)\s+of\s+(\S+?)\s*,\s*(\S+)")
+_PLACE = re.compile(r"place\s+(\S.*?)\s+of\s+(\S.*)")
 _BOUNDS = re.compile(r"(\S+?)\s*\.\.+\s*(\S+?)(?:\s*/\s*(\S+))?")
 
 
@@ -150,14 +151,12 @@ def _place(line: str, kinds: Mapping[str, str]) -> dict[str, dict[str, object]] 
     found = _PLACE.fullmatch(said.strip())
     if found is None:
         return None
-    within, longitude, latitude = found.groups()
-    unknown = [column for column in (longitude, latitude) if column not in kinds]
-    if unknown:
-        raise InvalidParameter(
-            f"--set {line!r} is invalid",
-            why=f"no column is called {unknown[0]!r}",
-            instead='--set "home=place 4,51,5,52 of lon,lat"',
-        )
+    within, axes = found[1], names_in(found[2], kinds)
+    unknown = [column for column in axes if column not in kinds]
+    if unknown or len(axes) != 2:
+        why = f"no column is called {unknown[0]!r}" if unknown else "a place has two columns"
+        raise InvalidParameter(f"--set {line!r} is invalid", why=why, instead='--set "home=place 4,51,5,52 of lon,lat"')
+    longitude, latitude = axes
     ends = [each.strip() for each in within.split(",")]
     where = {"box": ends} if len(ends) == 4 else {"regions": within}
     declared = {"kind": "place", **where, "longitude": longitude, "latitude": latitude}
@@ -174,7 +173,7 @@ def _set(line: str, because: str, kinds: Mapping[str, str]) -> dict[str, ColumnD
     ('F', 'M')
     """
     names, equals, said = line.partition("=")
-    patterns = [each.strip() for each in names.split(",") if each.strip()]
+    patterns = names_in(names, kinds)
     columns = [column for column in kinds if any(column == each or fnmatchcase(column, each) for each in patterns)]
     word, _, rest = said.strip().partition(" ")
     kind = "" if word == "drop" else kind_of(word)

@@ -100,21 +100,14 @@ def _check(given: dict[str, Any]) -> None:
     for key in unused:
         if given[key] not in (None, ()):
             option = {"name": "--model", "settings": "--set"}.get(key, f"--{key}")
-            raise InvalidParameter(
-                f"{option} is invalid",
-                why=f"it does not belong to {asked}"
-                if asked
-                else "it belongs to --curve" + (" or --predict" if key == "out" else ""),
-                instead="cloister learn --help",
-            )
+            belongs = "it belongs to --curve" + (" or --predict" if key == "out" else "")
+            why = f"it does not belong to {asked}" if asked else belongs
+            raise InvalidParameter(f"{option} is invalid", why=why, instead="cloister learn --help")
     if given["curve"] and given["out"] is not None:
         CHART.check(given["out"], "--out")
     if given["for_spreadsheets"] and (asked != "--predict" or given["as_json"]):
-        raise InvalidParameter(
-            "--for-spreadsheets is invalid",
-            why="it changes CSV alone",
-            instead="cloister learn --predict model.json people.csv --for-spreadsheets",
-        )
+        why, instead = "it changes CSV alone", "cloister learn --predict model.json people.csv --for-spreadsheets"
+        raise InvalidParameter("--for-spreadsheets is invalid", why=why, instead=instead)
     if given["predict"] is not None and given["curve"]:
         raise InvalidParameter("--curve is invalid", why="--predict learns nothing", instead="cloister learn --help")
     needed = ("data",) if asked == "--predict" else ("data", "name", "features")
@@ -144,11 +137,8 @@ def _model(given: dict[str, Any]) -> PrivateModel:
     for setting in given["settings"]:
         key, equals, text = setting.partition("=")
         if not equals or key not in free:
-            raise InvalidParameter(
-                f"--set {setting} is invalid",
-                why=f"parameters of {name} are {', '.join(free) or 'none'}",
-                instead="--set NAME=VALUE",
-            )
+            why, instead = f"parameters of {name} are {', '.join(free) or 'none'}", "--set NAME=VALUE"
+            raise InvalidParameter(f"--set {setting} is invalid", why=why, instead=instead)
         try:
             chosen[key] = json.loads(text)
         except ValueError:
@@ -273,11 +263,8 @@ def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, fo
 
     model = load(model_path)
     if not hasattr(model, "predict"):
-        raise InvalidParameter(
-            f"The model {model_path.name} is invalid",
-            why=f"a {type(model).__name__} predicts nothing",
-            instead="--model GaussianNB",
-        )
+        why, instead = f"a {type(model).__name__} predicts nothing", "--model GaussianNB"
+        raise InvalidParameter(f"The model {model_path.name} is invalid", why=why, instead=instead)
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
         raise InvalidParameter(
@@ -353,11 +340,8 @@ def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
             chosen = ", ".join(f"CAST({quotation(column)} AS VARCHAR)" for column in columns)
             cells = rows.project(chosen).fetchall()
         except (duckdb.Error, UnicodeDecodeError):
-            raise InvalidParameter(
-                f"The file {path.name!r} is invalid",
-                why="it is no table, or a line has more or fewer cells than the first",
-                instead="rows.csv",
-            ) from None
+            why, instead = "it is no table, or a line has more or fewer cells than the first", "rows.csv"
+            raise InvalidParameter(f"The file {path.name!r} is invalid", why=why, instead=instead) from None
     return {column: [cell[place] for cell in cells] for place, column in enumerate(columns)}
 
 

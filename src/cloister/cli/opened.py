@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,15 +96,15 @@ COMMAS = "separated by commas; one that holds a comma in quotes"
 """What help says of names on a line."""
 
 
-def names_in(text: str, known: Iterable[str] = ()) -> list[str]:
+def names_in(text: str, known: Collection[str] = ()) -> list[str]:
     """Names on a line, between commas; in quotes, as in CSV, one that holds a comma. Of a name that is
-    `known`, and would be torn, it is said how to write it.
+    `known`, and would be torn, it is said how to write it; blanks around one, which nobody sees in a file, need not be typed.
 
-    >>> names_in('age, "pay, a month",')
-    ['age', 'pay, a month']
+    >>> names_in('age, "pay, a month",'), names_in("age, sex", ["age", "sex "])
+    (['age', 'pay, a month'], ['age', 'sex '])
     """
-    cells = csv.reader(text.splitlines(), skipinitialspace=True)
-    names = [name.strip() for line in cells for name in line if name.strip()]
+    cells, alike = csv.reader(text.splitlines(), skipinitialspace=True), {name.strip(): name for name in known}
+    names = [name if name in known else alike.get(name.strip(), name.strip()) for line in cells for name in line if name.strip()]
     for name in known:
         if "," in name and name in text and name not in names:
             quoted = name.replace('"', '""')

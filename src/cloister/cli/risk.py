@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cloister.cli.bounds import columns_of
 from cloister.cli.opened import COMMAS, names_in, table_of
 from cloister.cli.written import PAGE, write_page
 from cloister.errors import InvalidParameter
@@ -52,7 +53,8 @@ def risk(
             why="the file is missing" if data is None else "--quasi is missing",
             instead="cloister risk people.csv --quasi age,sex --sensitive disease",
         )
-    found = risk_of_table(table_of(data), names_in(quasi), names_in(sensitive), population=_population(population))
+    known = columns_of(data)
+    found = risk_of_table(table_of(data), names_in(quasi, known), names_in(sensitive, known), population=_population(population))
     if report is not None:
         write_page(found, report, of=data.name)
     if as_json:

@@ -183,11 +183,8 @@ def report(model: Path, out: Path | None, compare: str | None, others: str | Non
     """
     _page(out)
     if compare is None and (others or target):
-        raise InvalidParameter(
-            "--others is invalid" if others else "--target is invalid",
-            why="it belongs to --compare",
-            instead="--compare people.csv",
-        )
+        why, instead = "it belongs to --compare", "--compare people.csv"
+        raise InvalidParameter("--others is invalid" if others else "--target is invalid", why=why, instead=instead)
     with waiting("reporting") as progress:
         loaded = _load(model)
         found: Any = (

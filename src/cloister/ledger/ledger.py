@@ -175,6 +175,8 @@ class Ledger:
         >>> ledger.remaining("people")
         PureDP(epsilon='1')
         """
+        if costs and self.frozen is not None:
+            raise frozen_error(self.frozen)
         request = Request.of(costs, who, "", "", rerun=False, at_most=self._standing(costs))
         with self._reading() as store:
             operations.check(reading.book_of(store), request)

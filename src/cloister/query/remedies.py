@@ -261,21 +261,24 @@ def in_words_of(refusal: CloisterError, sql: str, tables: Tables, dialect: str |
     return type(refusal)(refusal.what, why=refusal.why, instead=line)
 
 
-def in_sql(refusal: CloisterError, sql: str, tables: Tables, dialect: str | None) -> CloisterError:
-    """The refusal of a plan, whose line names a statistic as Python does, with a line of SQL about the table that was asked.
+def in_sql(refusal: CloisterError, texts: Sequence[str], tables: Tables, dialect: str | None) -> CloisterError:
+    """The refusal of a plan, whose line names a statistic as Python does, with a line of SQL about the table that was asked; of
+    several texts, the first whose table has the column.
 
     >>> import cloister as cl
     >>> staff = cl.PrivateTable({"rank": ["a"]}, {"rank": cl.Category(["a", "b"])})
     >>> refusal = CloisterError("The sum of 'rank' is not supported", instead='Count(column="rank")')
-    >>> in_sql(refusal, "SELECT SUM(rank) FROM staff", {"staff": staff}, None).instead
+    >>> in_sql(refusal, ["SELECT SUM(rank) FROM staff"], {"staff": staff}, None).instead
     'SELECT COUNT(rank) FROM staff'
     """
     found = _STATISTIC.search(refusal.instead)
     if found is None:
         return refusal
-    words, (name, column) = Words.of(sql, tables, dialect), found.groups()
-    line, table = words.example(), tables.get(words.table or "")
-    domain = table.columns.get(column) if isinstance(table, PrivateTable) else None
+    name, column = found.groups()
+    declared = {each: table.columns for each, table in tables.items() if isinstance(table, PrivateTable)}
+    read = [Words.of(sql, tables, dialect) for sql in texts]
+    words = next((each for each in read if column in declared.get(each.table or "", ())), read[0])
+    line, domain = words.example(), declared.get(words.table or "", {}).get(column)
     if words.table is not None and domain is not None:
         shown, source, key = words._spelled(column), words._spelled(words.table), ""
         if isinstance(domain, Integer | Real):

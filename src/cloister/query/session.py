@@ -427,12 +427,14 @@ class Session(Door):
 
     def worded(self, refusal: CloisterError, *asked: object, **how: object) -> CloisterError:
         """A refusal with its line in SQL, where the question is a text."""
-        text, dialect = asked[0] if asked else how.get("sql", how.get("question")), how.get("dialect")
-        if not isinstance(text, str) or not isinstance(dialect, str | None):
+        named = (how[each] for each in ("sql", "question", "questions") if each in how)
+        first, dialect = next(iter([*asked, *named]), None), how.get("dialect")
+        texts = [first] if isinstance(first, str) else first
+        if not (isinstance(texts, list | tuple) and texts and all(isinstance(each, str) for each in texts)):
             return refusal
         from cloister.query.remedies import in_sql  # only what is refused needs remedies
 
-        return in_sql(refusal, text, self.tables, dialect)
+        return in_sql(refusal, texts, self.tables, dialect if isinstance(dialect, str) else None)
 
     def _in_order(self, parsed: Parsed) -> Parsed:
         """With its questions in the order of their digests: the digest of several is that of the list, and in which order a text

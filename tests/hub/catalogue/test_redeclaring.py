@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from cloister.hub.platform.catalogue.filling import with_drafts
 from cloister.hub.platform.catalogue.typed import declaration_typed, typed_of
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.storage import HeaderColumn
+from cloister.tables.declaring.draft import of_declaration
 from tests.hub.catalogue.world import DECLARED, FORM, Sender, World, text_of
 
 AGAIN = {name: text for name, text in FORM.items() if name.startswith("c") or name in ("rows_are", "size")}
@@ -109,14 +111,17 @@ def test_the_declaration_of_an_earlier_version_is_filled_in(world: World, ada: S
 
 
 def test_blanks_that_are_a_category_or_around_one_stay() -> None:
-    """They stand in quotes, so that they can be typed and taken away: rows of a blank that was lost would count as missing."""
-    kept = {"kind": "category", "values": ["no", " no", '"so"', ""], "nullable": False}
+    """They stand in quotes, so that they can be typed and taken away: rows of a blank that was lost would count as missing. So
+    does a category of two lines, which would be two."""
+    kept = {"kind": "category", "values": ["no", " no", '"so"', "", "two\nlines", '"open'], "nullable": False}
     before = {"columns": {"answer": kept}, "reasons": {"answer": "the codebook"}}
     columns = [HeaderColumn(name="answer", kind="text", suggested="Text")]
     typed = typed_of(before, columns)
     again, wrong = declaration_typed(typed, columns, before)
     assert (again and again["columns"], wrong) == ({"answer": kept}, {})
-    assert typed["c0_values"] == 'no\n" no"\n"""so"""\n""'
+    assert typed["c0_values"] == 'no\n" no"\n"""so"""\n""\n"two\nlines"\n"""open"'
+    filled = with_drafts({}, {0: of_declaration(before).columns["answer"]})
+    assert filled == {each: typed[each] for each in typed if each[0] == "c"}
     fewer, _ = declaration_typed({**typed, "c0_values": 'no\r\n" no"\r\n\r\n'}, columns, before)
     assert fewer is not None
     assert fewer["columns"]["answer"]["values"] == ["no", " no"]

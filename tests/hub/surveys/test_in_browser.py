@@ -256,7 +256,7 @@ def test_tabs_with_one_invitation_send_one_draw(served: tuple[Field, str], visit
     guarded = visit(address, expected=("403",))
     sent: list[str | None] = []
     guarded.context.on("request", lambda each: sent.append(each.post_data) if each.method == "POST" else None)
-    first, other, waiting = (guarded.page(f"/s/{number}#{ticket}") for _ in range(3))
+    first, other, _ = tabs = [guarded.page(f"/s/{number}#{ticket}") for _ in range(3)]
     for page in (first, other):
         page.get_by_label("careful").first.check()
         page.get_by_role("button", name="To the questions").click()
@@ -265,13 +265,19 @@ def test_tabs_with_one_invitation_send_one_draw(served: tuple[Field, str], visit
     expect(first.locator("#failed")).to_be_hidden()
     first.get_by_role("button", name="Send it").click()
     expect(first.get_by_text("Your randomised answers have arrived.")).to_be_visible()
-    for page in (other, waiting, guarded.page(f"/s/{number}#{ticket}")):
+    tabs.append(guarded.page(f"/s/{number}#{ticket}"))
+    for page in tabs[1:]:
         expect(page.get_by_text("in another tab")).to_be_visible()
         for name in ("Change them by chance", "To the questions"):
             expect(page.get_by_role("button", name=name)).to_be_hidden()
         assert not page.locator("#questions input").count(), "no true answer stays in the other tabs"
         page.get_by_role("button", name="Send it").click()
         expect(page.get_by_text("its invitation was used before")).to_be_visible()
+    for page in (*tabs[:1], *tabs[2:]):
+        page.close()
+    other.reload()  # no other tab tells it any more
+    expect(other.get_by_role("button", name="Send it")).to_be_visible()
+    expect(other.get_by_role("button", name="To the questions")).to_be_hidden()
     assert len(sent) == 4
     assert len(set(sent)) == 1
     assert field.results(number)["n"] == 1

@@ -196,7 +196,7 @@ def of_declaration(declared: Mapping[str, Any]) -> Codebook:
             continue
         values = each.get("values")
         parts = {part: str(each[part]) for part in ("kind", "low", "high", "step") if each.get(part) is not None}
-        listed = tuple(map(said, values)) if isinstance(values, list) else ()
+        listed = tuple(each if isinstance(each, str) else said(each) for each in values) if isinstance(values, list) else ()
         draft = ColumnDraft(values=listed, nullable=each.get("nullable") is True, reason=str(reasons.get(name, "")))
         found[str(name)] = replace(draft, **parts)  # type: ignore[arg-type]
     most, size = declared.get("max_rows"), declared.get("size")

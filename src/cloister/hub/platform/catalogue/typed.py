@@ -43,7 +43,7 @@ MOST_PLACES = 2
 """A form declares so many places: where a journey begins, and where it ends."""
 _MOST_FIELDS = 1000 * len(COLUMN_FIELDS) + 100
 _LONGEST, _LONGEST_LIST = 5_000, 200_000
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_CATEGORY = re.compile(r'^[^\S\n]*"((?:[^"]|"")*)"[^\S\n]*$|^(.*)$', re.MULTILINE)
 
 
 async def wide_form(request: Request) -> Form:
@@ -151,9 +151,8 @@ def typed_of(declaration: Mapping[str, Any], columns: Sequence[HeaderColumn]) ->
 
 
 def lines_of(values: Iterable[object]) -> str:
-    """Categories as the form shows them, one a line: in quotes where blanks would be lost, or quotes."""
-    texts = map(str, values)
-    return "\n".join(quotation(each) if each != each.strip() or not each or _QUOTED.fullmatch(each) else each for each in texts)
+    """Categories as the form shows them, one a line: in quotes where blanks or quotes would be lost, or a line would end."""
+    return "\n".join(quotation(each) if re.search(r'^["\s]|\s$|\n|^$', each) else each for each in map(str, values))
 
 
 def values_of(text: str) -> list[str]:
@@ -162,8 +161,8 @@ def values_of(text: str) -> list[str]:
     >>> values_of('no\\r\\n yes \\n\\n""\\n" a"'), lines_of(["no", "", " a"])
     (['no', 'yes', '', ' a'], 'no\\n""\\n" a"')
     """
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return [each[1:-1].replace('""', '"') if _QUOTED.fullmatch(each) else each for each in lines]
+    found = ((each[1], (each[2] or "").strip()) for each in _CATEGORY.finditer(text))
+    return [plain if quoted is None else quoted.replace('""', '"') for quoted, plain in found if plain or quoted is not None]
 
 
 def places_typed(declaration: Mapping[str, Any], numbers: Mapping[str, str]) -> dict[str, str]:

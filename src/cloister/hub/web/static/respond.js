@@ -42,6 +42,7 @@ function join(page) {
     const report = data && keptReport(page, data);
     if (!report) return;
     Object.assign(page, { report, levels: report.levels });
+    keepReport(page); // the other tab may close
     wipe(page);
     at("step-questions").hidden = true;
     tell("failed", words.drawn);
