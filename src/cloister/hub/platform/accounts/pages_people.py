@@ -131,7 +131,7 @@ def _done(
         with hub.database.begin() as db:
             act(db, person_by_id(db, person))
     except CloisterError as error:
-        return again(request, "accounts/person.html", error, **_person(hub, person) | typed)
+        return again(request, "accounts/person.html", error, **{**_person(hub, person), **typed})
     return go(request, f"/people/{person}", said)
 
 
