@@ -183,6 +183,7 @@ def test_a_refused_form_keeps_what_was_typed_to_itself(house: House, owner: Visi
     said = post(owner, f"{path}/requests/{number}/decide", path, decision="grant", amount="x", message="not so much")
     assert amounts(said) == ["", "", "x"]
     assert "not so much</textarea>" in said.text
+    assert "“x” in the field “Share in all”" in said.text
 
 
 def test_the_picture_of_a_budget_goes_by_the_readers_clock(house: House, owner: Visitor) -> None:
