@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 
 import pytest
 
@@ -150,7 +151,9 @@ def test_what_policies_ask_for_reaches_the_caller(world: World, root: Browser) -
         {"attributes": "x\x07 = y"},
         {"institution": "x" * 300},
     ):
-        assert root.post(f"/people/{identity}/details", f"/people/{identity}", **form | wrong).status_code == 422
+        refused = root.post(f"/people/{identity}/details", f"/people/{identity}", **form | wrong)
+        assert refused.status_code == 422
+        assert escape(wrong.get("training", "")) in refused.text, "what was typed stays"
     refused = root.api("PATCH", f"/people/{identity}", json={"training": {"GCP": "2026-12-31", " GCP": "2027-12-31"}})
     assert "a name is in it twice" in refused.text
     assert root.api("PATCH", f"/people/{identity}", json={"attributes": {}}).json()["attributes"] == {}

@@ -94,6 +94,7 @@ def test_a_wanted_margin_stands_in_the_place_of_the_spend(stage: Stage):
     part = send(stage.ana, "/ask/explain", FORM | {"sql": COUNT, "within": "50", "by": "margin"}, **{"X-Fragment": "1"}).text
     assert "± 50" in part
     assert send(stage.ana, "/ask/explain", FORM | {"within": "fifty", "by": "margin"}).status_code == 422
+    assert send(stage.ana, "/ask/explain", FORM | {"sql": COUNT, "within": "1,000", "by": "margin"}).status_code == 200
 
 
 def test_a_rehearsal_is_marked_as_made_up(stage: Stage):

@@ -153,6 +153,7 @@ def test_more_is_asked_for_and_granted_narrower(house: House, owner: Visitor, bo
     assert post(bob, f"{path}/requests", path, amount="0.6", reason="again").status_code == 409
     page = owner.client.get(path).text
     assert "a follow-up &lt;b&gt;study&lt;/b&gt;" in page
+    assert '<textarea id="message-' in page, "in a field of one line Enter would grant, while a reason to refuse is written"
     assert "One request waits for you" in owner.client.get("/").text
     [asked] = owner.client.get("/api/v1/budget-requests?to_decide=true", headers=owner.csrf()).json()["items"]
     assert (asked["who"], asked["reason"]) == ("Bob", "a follow-up <b>study</b>")
@@ -181,7 +182,8 @@ def test_a_refused_form_keeps_what_was_typed_to_itself(house: House, owner: Visi
     assert amounts(post(owner, f"{path}/allot", path, amount="0.3", who="nobody")) == ["0.3", "", "0.5"]
     said = post(owner, f"{path}/requests/{number}/decide", path, decision="grant", amount="x", message="not so much")
     assert amounts(said) == ["", "", "x"]
-    assert 'value="not so much"' in said.text
+    assert "not so much</textarea>" in said.text
+    assert "“x” in the field “Share in all”" in said.text
 
 
 def test_the_picture_of_a_budget_goes_by_the_readers_clock(house: House, owner: Visitor) -> None:

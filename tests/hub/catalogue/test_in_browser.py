@@ -125,3 +125,6 @@ def test_bounds_can_be_read_on_a_narrow_page(world: World, ada: Sender, visit: C
                 field = page.locator(f"[name={name}]")
                 assert field.is_visible()
                 assert field.evaluate("each => each.scrollWidth <= each.clientWidth"), (width, name)
+        page.set_viewport_size({"width": 1280, "height": 900})
+        beyond = page.locator("main .scroll").evaluate_all("all => all.map((each) => each.scrollWidth - each.clientWidth)")
+        assert beyond == [0, 0], "the columns and the usual budgets stand whole on a common screen"

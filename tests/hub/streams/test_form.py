@@ -63,6 +63,13 @@ def test_values_stand_between_commas_of_either_kind(play: Play, values: str) -> 
     assert columns == {"room": {"kind": "category", "values": ["大厅", "阁楼"]}}
 
 
+def test_thousands_of_readings_are_read_as_people_write_them(play: Play) -> None:
+    opened = typed(play, [("room", "category", "hall")], most="1,000", hourly="10 000")
+    assert opened.status_code == 303, opened.text
+    found = declared(play, opened.headers["location"].split("/")[-1])
+    assert (found.most, found.hourly) == (1000, 10_000)
+
+
 @pytest.mark.parametrize(
     ("row", "more", "why"),
     [

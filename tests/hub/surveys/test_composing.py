@@ -263,6 +263,17 @@ def test_a_refused_form_keeps_what_was_typed(field: Field) -> None:
     assert 'name="invited" value="yes" checked' in joint.text
 
 
+def test_what_a_refusal_of_options_says_to_type_is_taken(field: Field) -> None:
+    """It says "cat, dog in the field": in one line, which was one option, and refused again."""
+    page = f"/surveys/{field.draft(questions=())}/questions"
+    pet = {"kind": "several", "text": "Which?", "name": "pet", "options": "cat"}
+    assert "cat, dog in the field" in field.post(page, pet).text
+    assert "8 in the field" in field.post(page, pet | {"most": "two"}).text
+    made = field.post(page, pet | {"options": "cat, dog"})
+    assert made.status_code == 303, made.text
+    assert "cat · dog" in field.ana.client.get(page.removesuffix("/questions")).text
+
+
 def test_a_margin_in_thousands_is_written_out(field: Field) -> None:
     number = field.draft(questions=[{"kind": "number", "name": "pay", "text": "Pay?", "low": "0", "high": "100000"}])
     page = field.ana.client.get(f"/surveys/{number}").text

@@ -127,6 +127,22 @@ def test_what_cannot_be_undone_is_asked_first(page: Page) -> None:
     expect(page.get_by_text("Saved for Lin Wei.")).to_be_visible()
 
 
+def test_a_double_click_sends_a_form_once(page: Page) -> None:
+    """Of one button; another button of the form, and a page that is shown again, send."""
+    sends = """() => {
+      const form = document.createElement("form");
+      form.innerHTML = "<button>Make</button><button>Price</button>";
+      document.body.append(form);
+      const [make, price] = form.children, sent = [];
+      addEventListener("submit", (event) => { sent.push(!event.defaultPrevented); event.preventDefault(); });
+      make.click(); make.click(); price.click();
+      dispatchEvent(new PageTransitionEvent("pageshow"));
+      price.click();
+      return sent;
+    }"""
+    assert page.evaluate(sends) == [True, False, True, True]
+
+
 def test_progress_is_shown_until_the_work_is_done(page: Page) -> None:
     expect(page.locator("#job progress")).to_have_attribute("value", "1.0")
 

@@ -65,6 +65,19 @@ def test_every_class_that_a_page_names_is_styled_or_bare() -> None:
     assert not unknown
 
 
+def test_enter_in_a_field_of_an_order_says_what_it_costs() -> None:
+    """A browser presses the first button of a form then: where a form has a button that only tells, it is that one."""
+    tells = re.compile(r"/price|/expected|/explain|/hierarchies")
+    found = set()
+    for name, text in PAGES.items():
+        for form in re.split(r"<form\b|form_open\(", text)[1:]:
+            buttons = re.findall(r"\bbutton\(.*?\) \}\}|<button\b[^>]*>", re.split(r"</form>|form_close\(", form)[0])
+            if any(map(tells.search, buttons)):
+                found.add(name)
+                assert tells.search(buttons[0]), f"{name}: Enter presses {buttons[0]}"
+    assert {"asking/ask.html", "asking/build.html", "learning/learn.html", "synthesising/order.html"} <= found
+
+
 def test_no_template_writes_style_or_handlers() -> None:
     for name, text in PAGES.items():
         assert not re.search(r"\sstyle=|\son[a-z]+=[\"']|<style|\|\s*safe\b", text), name

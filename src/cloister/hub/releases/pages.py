@@ -241,8 +241,8 @@ def _back(request: Request, hub: Hub, caller: Caller, number: str, error: Cloist
 def policy_words(policy: Policy, data_sets: Mapping[str, Object], _: Callable[[str], str] = str) -> list[tuple[str, str]]:
     """What holds for something that was derived from data, as names and sentences.
 
-    >>> policy_words(Policy(purposes=frozenset({"research"}), labels=frozenset({"clinical"})), {})
-    [('Purposes', 'research'), ('Labels', 'clinical')]
+    >>> policy_words(Policy(purposes=frozenset({"research"}), sensitivity="special"), {})
+    [('Purposes', 'research'), ('Sensitivity', 'a special category of the law')]
     """
     known = actions()
 
@@ -260,7 +260,8 @@ def policy_words(policy: Policy, data_sets: Mapping[str, Object], _: Callable[[s
     if policy.consent:
         told.append((_("Consent"), ", ".join(sorted(policy.consent))))
     if policy.sensitivity:
-        told.append((_("Sensitivity"), policy.sensitivity))
+        level = {"special": "a special category of the law"}.get(policy.sensitivity, policy.sensitivity)
+        told.append((_("Sensitivity"), _(level)))
     if policy.retention is not None:
         told.append((_("May be used until"), f"{policy.retention:%Y-%m-%d %H:%M %Z}"))
     if policy.combinable_with is not None:

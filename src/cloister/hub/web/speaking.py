@@ -27,7 +27,7 @@ from cloister.voices import OPEN, Unspeakable, Voice
 _TEMPLATES = Path(__file__).parent / "templates"
 _MACRO = re.compile(r"\b(?:(?:purpose_)?field|line|area|select|checks?|radios)\((?:(?:c|start) ~ )?\"(\w+)\", _\(\"([^\"]+)\"\)")
 _LABEL = re.compile(r"<label for=\"f-(?:\{\{ (?:c|start) \}\})?(\w+)\">\s*\{\{ _\(\"([^\"]+)\"\) \}\}")
-_AS = {"unit": ("unit_column",), "epsilon": ("spend",), "rho": ("spend",), "budget": ("amount",)}
+_AS = {"unit": ("unit_column",), "spend": ("share", "amount"), "epsilon": ("spend",), "rho": ("spend",), "budget": ("amount",)}
 """The fields that a parameter is typed in, where they have other names."""
 _AT_HOME = {
     **dict.fromkeys(("spend", "within", "purpose", "confidence"), "asking/terms.html"),
@@ -173,8 +173,8 @@ def voiced(language: Language, template: str, text: str, *, instead: bool = Fals
 def label_of(name: str, template: str = "") -> str | None:
     """What a page calls the field of a parameter.
 
-    >>> label_of("features", "learning/learn.html"), label_of("max_rows"), label_of("n_jobs")
-    ('Features', 'Most rows of one person', None)
+    >>> label_of("spend", "access/new.html"), label_of("max_rows"), label_of("n_jobs")
+    ('Share of the budget', 'Most rows of one person', None)
     """
     folder = template.rpartition("/")[0]
     names = (name, *_AS.get(name, ()))

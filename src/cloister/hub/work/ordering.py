@@ -28,7 +28,7 @@ from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import Form, FormDep, ungrouped
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render
 from cloister.hub.web.routing import IdempotencyKey, Pages, Routes
@@ -64,11 +64,13 @@ def asked(label: str, about: str = "", *, several: bool = False, **more: Any) ->
 
 
 def whole(text: str) -> int:
-    """A whole number as it was typed; 0 for what is none, or beyond all that is meant.
+    """A whole number as it was typed, also with blanks or commas between the thousands; 0 for what is none, or beyond all that is
+    meant.
 
-    >>> whole("12"), whole("-1"), whole("0" * 9 + "12")
-    (12, 0, 0)
+    >>> whole("12"), whole("10,000"), whole("-1"), whole("0" * 9 + "12")
+    (12, 10000, 0, 0)
     """
+    text = ungrouped(text)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -80,11 +80,13 @@ def add(routes: Pages) -> None:
 
     @routes.post("/people/{person}/details", "roles.give")
     def describe(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
-        def act(db: Session, found: Person) -> None:
-            training, attributes, place = _pairs(form.text("training")), _pairs(form.text("attributes")), form.text("institution")
-            people.describe(hub, db, caller, found, institution=place, training=training, attributes=attributes)
+        typed = {"place": form.text("institution"), **{name: form.text(name) for name in ("training", "attributes")}}
 
-        return _done(request, hub, person, act, request_gettext(request)("The details were saved."))
+        def act(db: Session, found: Person) -> None:
+            training, attributes = _pairs(typed["training"]), _pairs(typed["attributes"])
+            people.describe(hub, db, caller, found, institution=typed["place"], training=training, attributes=attributes)
+
+        return _done(request, hub, person, act, request_gettext(request)("The details were saved."), typed)
 
     @routes.post("/people/{person}/block", "people.block")
     def block(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
@@ -121,13 +123,15 @@ def add(routes: Pages) -> None:
         )
 
 
-def _done(request: Request, hub: Hub, person: str, act: Callable[[Session, Person], None], said: str) -> Response:
-    """Do it and go back to the person's page, or show there what was wrong."""
+def _done(
+    request: Request, hub: Hub, person: str, act: Callable[[Session, Person], None], said: str, typed: Mapping[str, str] = {}
+) -> Response:
+    """Do it and go back to the person's page, or show there what was wrong and what was typed."""
     try:
         with hub.database.begin() as db:
             act(db, person_by_id(db, person))
     except CloisterError as error:
-        return again(request, "accounts/person.html", error, **_person(hub, person))
+        return again(request, "accounts/person.html", error, **{**_person(hub, person), **typed})
     return go(request, f"/people/{person}", said)
 
 
@@ -139,6 +143,7 @@ def _person(hub: Hub, person: str) -> dict[str, Any]:
             "problem": None,
             "person": found,
             "held": held,
+            "place": found.institution,
             "roles": (*OFFERED_ROLES, *(role for role in held if role not in OFFERED_ROLES)),
             "training": _lines(found.training),
             "attributes": _lines(found.attributes),

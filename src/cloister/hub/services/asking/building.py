@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from cloister.errors import CloisterError, InvalidParameter, UnknownColumn, UnsupportedQuery
-from cloister.hub.web.forms import Form
+from cloister.hub.web.forms import Form, ungrouped
 from cloister.hub.web.languages import N_
 from cloister.privacy.rational import exact, text_of
 from cloister.query.writing import step_of, stepped
@@ -247,7 +247,7 @@ def _constant(text: str, name: str, domain: Domain) -> Any:
 
 def _number(text: str, name: str) -> int | Fraction:
     try:
-        value = exact(text, name)
+        value = exact(ungrouped(text), name)
     except CloisterError:
         raise InvalidParameter(f"A number for {name!r} is invalid", why="it is not a number", instead="10 or 0.5") from None
     return int(value) if value.denominator == 1 else value

@@ -53,7 +53,7 @@ from cloister.hub.services.asking.question_request import NAME, WISH, QuestionRe
 from cloister.hub.services.asking.saved import remove, save, saved_of, seen_question
 from cloister.hub.services.asking.showing import KNOWN, of_table, page_of, shown
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import Form, FormDep, ungrouped
 from cloister.hub.web.languages import Language
 from cloister.hub.web.pictures import themed
 from cloister.hub.web.render import is_fragment, render, request_gettext, request_language
@@ -357,7 +357,7 @@ def _most(form: Form) -> str:
 
 
 def _number(form: Form, name: str) -> float | None:
-    text = form.text(name, most=40)
+    text = ungrouped(form.text(name, most=40))
     try:
         value = float(text) if text else None
     except ValueError:

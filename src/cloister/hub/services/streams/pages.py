@@ -30,6 +30,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep, listed
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import After, Number, Pages
+from cloister.hub.work.ordering import whole
 from cloister.parsers import json_from
 
 _TEXTS = ("title", "sql", "every", "since", "until", "rho", "purpose")
@@ -114,9 +115,9 @@ def pages() -> APIRouter:
 def _declared(typed: dict[str, Any]) -> Declared:
     told: dict[str, Any] = {name: typed[name] for name in (*_TEXTS, "shown", "late")}
     for name in _NUMBERS:
-        if not (typed[name].isascii() and typed[name].isdigit() and len(typed[name]) < 10):
+        told[name] = whole(typed[name])
+        if not told[name]:
             raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead=_FIRST[name])
-        told[name] = int(typed[name])
     try:
         columns = json_from(typed["columns"] or "{}", most=_LONGEST)
     except ValueError:

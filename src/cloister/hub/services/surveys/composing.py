@@ -10,7 +10,7 @@ from typing import Any
 from cloister.errors import InvalidParameter
 from cloister.hub.database import sound
 from cloister.hub.ids import digest
-from cloister.hub.web.forms import ungrouped
+from cloister.hub.web.forms import listed, ungrouped
 from cloister.hub.web.languages import N_
 from cloister.local import RandomizedResponse
 from cloister.local.survey import Survey
@@ -100,12 +100,13 @@ def question_typed(kind: str, typed: Mapping[str, str], *, no_answer: bool) -> d
 
 
 def options_typed(text: str) -> list[str]:
-    """A list of a form: a line each.
+    """A list of a form: a line each; or all in one line, between commas, since a list of one is none.
 
-    >>> options_typed("cat\\n\\n dog ")
-    ['cat', 'dog']
+    >>> options_typed("cat\\n\\n dog "), options_typed("猫，狗"), options_typed("yes, often\\nno")
+    (['cat', 'dog'], ['猫', '狗'], ['yes, often', 'no'])
     """
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return listed(text) if len(lines) == 1 else lines
 
 
 def levels_typed(names: list[str], epsilons: list[str]) -> list[dict[str, str]]:
@@ -134,5 +135,5 @@ def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
         return kind(ungrouped(text))
     except ValueError:
         raise InvalidParameter(
-            f"{name} is invalid", why="it is not a whole number" if kind is int else "it is not a number", instead=f"{name}: 8"
+            f"{name} is invalid", why="it is not a whole number" if kind is int else "it is not a number", instead=f"{name}=8"
         ) from None

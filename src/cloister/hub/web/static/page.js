@@ -41,10 +41,14 @@ document.addEventListener("click", async (event) => {
 const readyToPrint = (root) => every("[data-print]", (button) => { button.hidden = false; }, root);
 document.addEventListener("click", (event) => { if (event.target.closest("[data-print]")) window.print(); });
 
-// data-confirm="question": asked before a form is sent.
+// data-confirm="question": asked before a form is sent. The second of two clicks sends nothing: it would make a thing twice.
+let sent = {};
+window.addEventListener("pageshow", () => { sent = {}; });
 document.addEventListener("submit", (event) => {
-  const asked = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
-  if (asked && !window.confirm(asked)) event.preventDefault();
+  const by = event.submitter ?? event.target;
+  const asked = by.dataset.confirm ?? event.target.dataset.confirm;
+  if ((sent.by === by && event.timeStamp - sent.at < 5000) || (asked && !window.confirm(asked))) event.preventDefault();
+  else sent = { by, at: event.timeStamp };
 });
 
 // data-insert="text" data-into="id": puts the text where the cursor of that editor stands.
