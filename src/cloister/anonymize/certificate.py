@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,10 @@ class Certificate:
         return {
             "not_private": list(NOT_PROMISED),
             "holds": self.holds,
-            "models": [asdict(model) for model in self.models],
+            "models": [
+                {"model": m.model, "column": m.column, "asked": m.asked, "reached": m.reached, "holds": m.holds}
+                for m in self.models
+            ],
             "risk": self.risk.to_dict() | {"digest": self.digest},
             "risk_before": self.risk_before.to_dict(),
             "utility": {name: {"before": before, "after": after} for name, (before, after) in self.utility.items()},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,7 +118,10 @@ class Report:
         """As plain data, for JSON."""
         return {
             "not_private": NOT_PRIVATE,
-            "models": [asdict(model) for model in self.models],
+            "models": [
+                {"model": m.model, "column": m.column, "asked": m.asked, "reached": m.reached, "holds": m.holds}
+                for m in self.models
+            ],
             "levels": self.levels,
             "score": self.score,
             "metric": self.metric,
