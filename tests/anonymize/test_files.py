@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
 import resource
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import pytest
 
 from cloister.anonymize import Anonymizer, DeltaPresence, HiddenRows, Hierarchy, KAnonymity, LDiversity
 from cloister.anonymize.files import anonymize_file
-from cloister.anonymize.files_checked import check_written
+from cloister.anonymize.files_checked import check_written, rows_of
 from cloister.anonymize.frames import read_frame
 from cloister.anonymize.problem import silent
 from cloister.anonymize.queries import watched
@@ -297,6 +299,34 @@ Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian", progress=ki
 """
 
 
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("smokes", ["yes", "no"]),
+        ("smokes", ["T", "F"]),
+        (" of a blank", ["a ", " b"]),
+        ("day", ["01/03/2024", "02/03/2024"]),
+        ("day", ["02/13/2024", "01/03/2024"]),
+        ("day", ["02-01-24", "03-01-24"]),
+        ("code", ["0x1F", "0x2A"]),
+    ],
+)
+@pytest.mark.parametrize("larger", [False, True])
+def test_what_may_mean_two_things_is_published_as_it_was_written(
+    name: str, cells: list[str], larger: bool, tmp_path: Path
+) -> None:
+    source, goal = tmp_path / "people.csv", tmp_path / "released.csv"
+    source.write_text("".join(f"{age},{cell}\n" for age, cell in zip(["age", *[30, 31] * 2], [name, *cells * 2], strict=True)))
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian")
+    if larger:
+        asked.transform_file(source, goal)
+    else:
+        asked.fit_transform(source).write_csv(goal)
+    first, *rows = csv.reader(io.StringIO(goal.read_text()))
+    assert first == ["age", name]
+    assert sorted(cell for _, cell in rows) == sorted(cells * 2)
+
+
 def test_killed_half_way_there_is_no_file_of_that_name(tmp_path: Path) -> None:
     pl.DataFrame({"age": [20, 21, 40, 41]}).write_parquet(tmp_path / "people.parquet")
     goal = tmp_path / "released.parquet"
@@ -327,10 +357,10 @@ def test_a_file_that_does_not_hold_what_was_checked_is_withheld(tmp_path: Path) 
         for text, holds in (("20–21 20–21 40–41 40–41", True), ("20–21 20–21 20–21 40–41", False), ("20–21 20–21 40–41", False)):
             path.write_text("\n".join(["age", *text.split()]), encoding="utf-8")
             if holds:
-                check_written(duck, path, frame, recoded, {}, **more)
+                check_written(duck, rows_of(path, ["age"]), frame, recoded, {}, **more)
             else:
                 with pytest.raises(CloisterError, match="withheld"):
-                    check_written(duck, path, frame, recoded, {}, **more)
+                    check_written(duck, rows_of(path, ["age"]), frame, recoded, {}, **more)
 
 
 def test_duckdb_says_how_far_it_is_and_prints_nothing() -> None:

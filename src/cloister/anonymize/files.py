@@ -166,8 +166,9 @@ def _anonymize(
             written = _copy(duck, query, path, "writing", progress)
         sensitive = encode(frame, published.watched, missing_values=published.missing_values, told=published.watched).columns
         outside = published.outside
-        check_written(duck, path, frame, recoded, sensitive, star=published.star, outside=outside, progress=progress)
-        added = _added(duck, path, list(recoded.columns), kept, inner.report_.risk, progress)
+        read = rows_of(path, published.columns)
+        check_written(duck, read, frame, recoded, sensitive, star=published.star, outside=outside, progress=progress)
+        added = _added(duck, read, list(recoded.columns), kept, inner.report_.risk, progress)
         linking = [] if anonymizer.shuffle else [ORDER_KEPT]
         anonymizer.report_ = report = replace(
             inner.report_, kept=(*kept, *linking), dropped=tuple(dropped), risk=replace(inner.report_.risk, added=added)
@@ -305,11 +306,10 @@ def _in_secret_order(duck: Any, joined: Path, random: Random) -> str:
 
 
 def _added(
-    duck: Any, path: Path, quasi: Sequence[str], kept: Sequence[str], risk: Risk, progress: Callable[[str, float], None]
+    duck: Any, rows: str, quasi: Sequence[str], kept: Sequence[str], risk: Risk, progress: Callable[[str, float], None]
 ) -> tuple[Added, ...]:
     """What each column that stays as it is adds to the risk, counted in the file; and all of them together."""
     found = []
-    rows = rows_of(path)
     for names in [(name,) for name in kept] + ([tuple(kept)] if len(kept) > 1 else []):
         columns = ", ".join(quotation(name) for name in (*quasi, *names))
         query = (

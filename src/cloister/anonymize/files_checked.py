@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 def check_written(
     duck: Any,
-    path: Path,
+    rows: str,
     frame: Frame,
     recoded: Recoded,
     sensitive: Mapping[str, EncodedColumn],
@@ -35,12 +35,11 @@ def check_written(
     outside: npt.NDArray[np.bool_] | None,
     progress: Callable[[str, float], None],
 ) -> None:
-    """Raise where the file's classes, counted by DuckDB from what stands in it, are not those that were found valid.
+    """Raise where the classes of the file's `rows`, counted by DuckDB, are not those that were found valid.
 
     Compared are how many rows and classes there are, the smallest class, and the sum of the squares of their sizes; then the same
     of each class together with one value of a sensitive column, for each such column.
     """
-    rows = rows_of(path)
     quasi = list(recoded.columns)
     for column, values in [(None, None), *sensitive.items()]:
         expected = _expected(frame, recoded, values, star=star, outside=outside)
@@ -56,11 +55,12 @@ def check_written(
             )
 
 
-def rows_of(path: Path) -> str:
-    """A written file as a table of DuckDB's: a CSV file's cells as the texts that stand there."""
+def rows_of(path: Path, names: Sequence[str]) -> str:
+    """A written file as a table of DuckDB's: a CSV file's cells as texts, under their names to the letter."""
     if path.suffix == ".csv":
-        as_written = "delim = ',', quote = '\"', escape = '\"', comment = '', allow_quoted_nulls = false"
-        return f"read_csv({literal(glob.escape(str(path)))}, {as_written}, all_varchar = true, header = true)"
+        as_written = "delim = ',', quote = '\"', escape = '\"', comment = '', allow_quoted_nulls = false, auto_detect = false"
+        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
+        return f"read_csv({literal(glob.escape(str(path)))}, {as_written}, header = true, columns = {{{columns}}})"
     return f"read_parquet({literal(str(path))})"
 
 

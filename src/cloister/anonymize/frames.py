@@ -296,10 +296,12 @@ def _named_in_a_line(path: Path, by: str) -> tuple[str | None, ...]:
 
 def _as_written(path: Path, by: str, data: Any) -> Any:
     """A CSV file's columns, of which some stay text: where a number begins with a zero, since 01234 is a postcode, and 1234
-    another; whole numbers of more than 64 bits, which are names; times of day; and days whose years have two digits."""
+    another; whole numbers of more than 64 bits, which are names; times of day; and days whose years have two digits, or of which
+    1/2/2024 may be the second of January."""
     pl = need_polars()
     odd = (pl.Time, pl.Int128, pl.Date, pl.Datetime)
-    read = [each for each in data.get_columns() if each.dtype not in odd[2:] or (each.dt.year() < 100).any()]
+    days = {each.name for each in data.get_columns() if each.dtype in odd[2:] and (each.dt.year() >= 100).all()}
+    read = [each for each in data.get_columns() if each.name not in days or each.dt.day().max() in range(13)]
     there = [data.columns.index(each.name) for each in read if each.dtype.is_integer() or each.dtype in odd]
     if not there:
         return data
@@ -307,7 +309,8 @@ def _as_written(path: Path, by: str, data: Any) -> Any:
     codes = [
         text.alias(data.columns[place])
         for place, text in zip(there, texts.get_columns(), strict=True)
-        if data.dtypes[place] in odd or text.str.contains(r"^\s*[+-]?0[0-9]").any()
+        if (text.str.contains(r"^ *[0-9]{1,2}[/-]").any() if data.columns[place] in days else data.dtypes[place] in odd)
+        or (data.dtypes[place].is_integer() and text.str.contains(r"^\s*[+-]?0[0-9]").any())
     ]
     return data.with_columns(codes)
 

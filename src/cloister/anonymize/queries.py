@@ -16,7 +16,7 @@ from typing import Any
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.parsers import is_parquet
-from cloister.tables.expression.names import literal
+from cloister.tables.expression.names import literal, quotation
 
 _GLANCE = 0.25
 """Seconds between two looks at how far a question is."""
@@ -56,6 +56,7 @@ def table_function(duck: Any, source: str | Path) -> str:
 
 _Kind = tuple[str, str]
 """A type of DuckDB's, and the form in which days or times are written."""
+_TEXT: _Kind = ("VARCHAR", "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +105,24 @@ def _sniffed(duck: Any, path: str) -> _Sniffed:
     _refuse_alike(path, names)
     told += [f"skip = {int(skipped)}", "header = true"]
     forms = {"DATE": date or "", "TIMESTAMP": timestamp or ""}
-    kinds = {
-        column["name"]: (kind := "VARCHAR" if column["type"] in ("TIME", "HUGEINT") else column["type"], forms.get(kind, ""))
-        for column in columns
-    }
-    return _Sniffed(path=path, settings=told, kinds=kinds)
+    kinds = {name: (column["type"], forms.get(column["type"], "")) for name, column in zip(names, columns, strict=True)}
+    sniffed = _Sniffed(path=path, settings=told, kinds=kinds)
+    if sure := {name: rule for name, kind in kinds.items() if (rule := _sure(quotation(name), *kind))}:
+        texts = sniffed.read(dict.fromkeys(kinds, _TEXT))
+        [found] = duck.execute(f"SELECT {', '.join(sure.values())} FROM {texts}").fetchall()
+        kinds |= {name: _TEXT for name, right in zip(sure, found, strict=True) if not right}
+    return sniffed
+
+
+def _sure(cell: str, kind: str, form: str) -> str | None:
+    """Where DuckDB guesses too much, what tells that it is right: else a column stays as it was written, as in memory."""
+    if kind == "BOOLEAN":  # it reads T, no and Yes so, too
+        return f"coalesce(bool_and(lower({cell}) IN ('true', 'false')), true)"
+    if kind == "BIGINT":  # 0x1F
+        return f"NOT coalesce(bool_or(contains(lower({cell}), 'x')), false)"
+    if form.startswith(("%d/%m/%Y", "%d-%m-%Y")):  # 1/2/2024 may be the second of January
+        return f"coalesce(bool_or(regexp_matches({cell}, '^ *(1[3-9]|2[0-9]|3)')), false)"
+    return "bool_and(false)" if kind in ("TIME", "HUGEINT") or (form and not form.startswith(("%Y", "%d.%m.%Y"))) else None
 
 
 def _names_in(source: str | Path) -> list[str]:

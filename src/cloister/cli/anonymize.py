@@ -137,6 +137,10 @@ def anonymize(**given: Any) -> None:
         certificate = anonymizer.certificate(released) if given["certificate"] else None
         computed: list[str] = []
         if not larger and (given["out"] is None or given["out"].suffix == ".csv"):
+            from polars import selectors
+
+            moments = selectors.datetime(time_zone=None)  # as DuckDB writes them, and no digit more than they have
+            released = released.with_columns(moments.dt.to_string("%F %T%.f"))
             told, computed = spreadsheets.guarded(released)
             if given["for_spreadsheets"]:
                 released, certificate = told, _of_what_is_written(certificate, told, computed)

@@ -340,7 +340,7 @@ def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
             chosen = ", ".join(f"CAST({quotation(column)} AS VARCHAR)" for column in columns)
             cells = rows.project(chosen).fetchall()
         except (duckdb.Error, UnicodeDecodeError):
-            why, instead = "it is no table, or a line has more or fewer cells than the first", "rows.csv"
+            why, instead = "it is not a table, or a line has more or fewer cells than the first", "rows.csv"
             raise InvalidParameter(f"The file {path.name!r} is invalid", why=why, instead=instead) from None
     return {column: [cell[place] for cell in cells] for place, column in enumerate(columns)}
 

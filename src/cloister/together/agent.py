@@ -37,7 +37,7 @@ from cloister.installed import install
 from cloister.printable import shown
 from cloister.tables.declaring.plain import domain_of
 from cloister.together.coordinator import WAIT, refused
-from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
+from cloister.together.messages import Message, RoundRefused, is_whole, opened, pack, unpack
 from cloister.together.plan import Plan
 from cloister.together.reading import LONGEST, table_in
 from cloister.together.roster import PROTOCOL, SignedRoster
@@ -144,14 +144,10 @@ class Caller:
                 problem = ""
                 try:
                     status, found = self._called(client, url, answers, body)
-                    if status == 200:
-                        opened(found)
                 except httpx.HTTPError as error:
                     problem = f"The hub was not reached: {_why(error)}"
-                except RoundRefused:  # a page of something in between: it is not called again at once
-                    problem = _said(status, found)
                 else:
-                    if status == 200:
+                    if status == 200 and is_whole(found):  # not a page of something in between
                         answers, body = hashlib.sha256(found).hexdigest(), self.answer(found)
                     elif status == 204:
                         answers, body = "", b""

@@ -62,12 +62,19 @@ def pack(kind: str, round_id: str, sender: str, key: SigningKey, body: bytes = b
     return text + key.sign(text)
 
 
+def is_whole(data: bytes) -> bool:
+    """Whether bytes have the form of a message, whatever its header says."""
+    length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "big")
+    whole = len(MAGIC) + 4 + length + SIGNATURE_BYTES <= len(data)
+    return data.startswith(MAGIC) and length <= _LONGEST_HEADER and whole
+
+
 def opened(data: bytes) -> Message:
     """What a message says, whoever wrote it: its signature is still to be checked. `RoundRefused` where it has no form."""
+    if not is_whole(data):
+        raise refused("it is not a whole message of this version of the protocol")
     start = len(MAGIC) + 4
     length = int.from_bytes(data[len(MAGIC) : start], "big")
-    if not data.startswith(MAGIC) or length > _LONGEST_HEADER or len(data) < start + length + SIGNATURE_BYTES:
-        raise refused("it is not a whole message of this version of the protocol")
     try:
         header = json.loads(data[start : start + length])
         if canonical_json(header).encode() != data[start : start + length]:

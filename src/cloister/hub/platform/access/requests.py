@@ -82,7 +82,7 @@ def ask_access(
     found = _wanted(caller.id, project, days_in(wanted, hub.settings.zone))
     check_grant(hub, found, which, row)
     if db.get_one(Person, row.owner).blocked:
-        why = "the owner of the data set has no account any more, so nobody would answer"
+        why = "the owner of the data set has no account any more, so it would not be answered"
         raise Conflict("The request was refused", why=why, instead="ask an administrator")
     mine_open = select(AccessRequest).where(AccessRequest.person == caller.id, AccessRequest.state == "open")
     unanswered = list(db.scalars(mine_open))
