@@ -179,3 +179,12 @@ def test_fractions_of_numpys_integers_are_made_of_pythons() -> None:
     assert (PureDP(narrow) + PureDP(Fraction(np.int32(1), np.int32(2**30 - 1)))).epsilon == Fraction(
         2**31 - 1, 2**30 * (2**30 - 1)
     )
+
+
+@pytest.mark.parametrize(("typed", "instead"), [("0,1", "0.1"), (" ，25", "0.25"), ("1,0000", "1.0000")])
+def test_a_decimal_comma_is_named_and_a_comma_between_thousands_is_not_taken_for_one(typed: str, instead: str) -> None:
+    with pytest.raises(InvalidParameter, match="decimal comma") as found:
+        exact(typed, "spend")
+    assert found.value.instead == f'spend="{instead}"'
+    with pytest.raises(InvalidParameter, match="not a finite number"):
+        exact("1,000")
