@@ -41,7 +41,7 @@ def test_from_names_codebook_and_line_to_a_table(tmp_path: Path, monkeypatch: py
         "v.toml",
         folder=tmp_path,
     )
-    assert said == "v.toml: 5 of 6 columns are declared; left to you: town\n"
+    assert said == "v.toml: 5 of 6 columns are declared\n"  # a column that is dropped is decided
     text = Path("v.toml").read_text()
     assert 'dept = "the codebook book.csv"' in text
     assert CANARY not in text

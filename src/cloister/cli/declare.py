@@ -85,6 +85,7 @@ def declare(
         if not taken:
             click.echo(f"{path.name}: it describes none of the columns", err=True)
     places: dict[str, dict[str, object]] = {name: dict(place) for name, place in book.places.items()}
+    dropped = set[str]()
     for line in settings:
         said = _place(line, kinds)
         if said is not None:
@@ -92,6 +93,7 @@ def declare(
             continue
         for column, draft in _set(line, because, kinds).items():
             found[column] = draft.over(found.get(column, ColumnDraft())) if draft.kind else draft
+            dropped |= set() if draft.kind else {column}
     if unit and unit not in kinds:
         raise InvalidParameter(
             f"--unit {unit!r} is invalid", why="there is no such column", instead=f"--unit {next(iter(kinds))}"
@@ -125,8 +127,9 @@ def declare(
         for column, kind in kinds.items()
         if column not in used and not _is_whole(found.get(column, ColumnDraft()), column, kind)
     ]
+    declared, left = len(kinds) - len(left), [column for column in left if column not in dropped]
     named_left = f"; left to you: {', '.join(left)}" if left else ""
-    click.echo(f"{output}: {len(kinds) - len(left)} of {len(kinds)} columns are declared{named_left}")
+    click.echo(f"{output}: {declared} of {len(kinds)} columns are declared{named_left}")
 
 
 def _codebook(path: Path, table: str) -> Codebook:
