@@ -52,7 +52,7 @@ def add(routes: Pages) -> None:
                 link = links.invite(hub, db, caller, email=email, roles=roles)
         except CloisterError as error:
             return again(request, "accounts/invite.html", error, **_invitation(caller) | {"email": email[:320], "chosen": roles})
-        return render(request, "accounts/handover.html", link=link, email=email, kind="invitation", onward="/people")
+        return _handed(request, link, email, "invitation", "/people")
 
     @routes.post("/people/invitations/{name}/withdraw", "people.invite")
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, name: str, form: FormDep) -> Response:
@@ -118,9 +118,11 @@ def add(routes: Pages) -> None:
                 link = links.password_link(hub, db, caller, found)
         except CloisterError as error:
             return again(request, "accounts/person.html", error, **_person(hub, person))
-        return render(
-            request, "accounts/handover.html", link=link, email=found.email, kind="password", onward=f"/people/{person}"
-        )
+        return _handed(request, link, found.email, "password", f"/people/{person}")
+
+
+def _handed(request: Request, link: str, email: str, kind: str, onward: str) -> Response:
+    return render(request, "accounts/handover.html", status=201, link=link, email=email, kind=kind, onward=onward)
 
 
 def _done(

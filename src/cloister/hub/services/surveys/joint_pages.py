@@ -117,7 +117,7 @@ def _running(routes: Pages) -> None:
         except CloisterError as error:
             return _one(request, hub, caller, number, form, problem=beside_form(error))
         addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
-        return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/joint-surveys")
+        return render(request, "surveys/invitations.html", status=201, row=row, addresses=addresses, home="/joint-surveys")
 
     @routes.get("/joint-surveys/{number}/fresh", "survey.see")
     def joint_fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, state: str = "") -> Response:

@@ -150,7 +150,7 @@ def _running(routes: Pages) -> None:
         except CloisterError as error:
             return _survey(request, hub, caller, number, form, problem=beside_form(error))
         addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
-        return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/surveys")
+        return render(request, "surveys/invitations.html", status=201, row=row, addresses=addresses, home="/surveys")
 
     @routes.get("/surveys/{number}/fresh", "survey.see")
     def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, looking: bool = False) -> Response:
