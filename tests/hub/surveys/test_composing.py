@@ -271,6 +271,9 @@ def test_what_a_refusal_of_options_says_to_type_is_taken(field: Field) -> None:
     assert "8 in the field" in field.post(page, pet | {"most": "two"}).text
     made = field.post(page, pet | {"options": "cat, dog"})
     assert made.status_code == 303, made.text
+    assert 'name="kind" value="several"' in field.ana.client.get(made.headers["location"]).text, (
+        "the next one may be of that kind"
+    )
     assert "cat · dog" in field.ana.client.get(page.removesuffix("/questions")).text
 
 

@@ -81,12 +81,12 @@ def board_pages(routes: Pages) -> None:
     @routes.post("/dashboards/{number}/parts", "question.manage", ticked=True)
     def change(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Add an answer, move one, take one away, say what is shown of it."""
-        place = form.text("place", most=4)
+        part = form.text("part", most=40)
         try:
             with hub.database.begin() as db:
                 row = seen_board(hub, db, caller, number, own=True)
-                if place.isdecimal():
-                    change_part(hub, db, caller, row, int(place), form.text("what", most=10))
+                if part:
+                    change_part(hub, db, caller, row, part, form.text("what", most=10))
                 else:
                     add_part(hub, db, caller, row, form.text("release", most=40), form.text("shows", most=10))
         except CloisterError as error:
