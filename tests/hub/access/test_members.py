@@ -284,3 +284,17 @@ def test_a_request_of_somebody_who_left_the_project_lets_nobody_in(house: House,
     assert (told.status_code, told.json()["detail"]) == (409, "the person who sent it has left its project")
     assert ask(lead, project) == 403
     assert api(owner, f"/access-requests/{number}/refuse", {"reason": "you left"}).status_code == 200
+
+
+def test_what_a_blocked_owner_left_open_is_said_and_closed_by_a_rule(house: House, owner: Visitor, person: People) -> None:
+    analyst, root, steward = person("analyst"), person("administrator"), person("steward")
+    members = {"people": [analyst.id]}
+    grant(house.hub, owner.caller, data_set="people", role="reader", members=members, rules=ASKING)
+    page = f"/people/{owner.id}"
+    assert "still open" not in root.client.get(page).text
+    assert post(root, f"{page}/block", page).status_code == 303
+    assert ask(analyst, "") == 201
+    assert "rule that never allows queries of their populations: people." in steward.client.get(page).text
+    rule = {"title": "Owner left", "populations": "people", "deny": "yes"}
+    assert post(steward, "/policy/rules", "/policy", **rule).status_code == 303
+    assert ask(analyst, "") == 403
