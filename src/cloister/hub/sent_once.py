@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from urllib.parse import parse_qs
+import re
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,17 +27,19 @@ from cloister.hub.work.idempotency import OWN_KEYS, once_sent
 
 _FORMS = OWN_KEYS + "form "
 _MADE = (201, 303)
+_WORD = re.compile(rf"(?:^|&){ONCE_FIELD}=([\w-]+)".encode())
 
 
 async def sent_once(app: ASGIApp, hub: Hub, scope: Scope, receive: Receive, body: bytes, send: Send) -> None:
     """Pass a request with this body on; what was sent before is answered as it was then."""
     request = Request(scope, receive)
-    words = parse_qs(body.decode("latin-1")).get(ONCE_FIELD, []) if ONCE_FIELD.encode() in body else []
-    if not words or is_fragment(request) or not caller_of(request).signed_in:
+    form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    word = _WORD.search(body) if form and not is_fragment(request) else None
+    if word is None or not caller_of(request).signed_in:
         await app(scope, receive, send)
         return
     digest = hashlib.sha256(f"{scope['path']}?".encode() + scope["query_string"] + b"\n" + body).hexdigest()
-    sealed = Keyring(hashlib.sha256(words[-1].encode()).digest(), domain="cloister form")
+    sealed = Keyring(hashlib.sha256(word[1]).digest(), domain="cloister form")
     held: list[Message] = []
 
     async def work() -> bytes | None:
