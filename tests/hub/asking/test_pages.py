@@ -41,6 +41,7 @@ def send(who: Visitor, path: str, form: dict[str, Any], page: str = "/ask", **he
 
 def test_the_workbench_offers_what_is_open(stage: Stage):
     page = stage.ana.client.get("/ask")
+    assert "Without JavaScript these buttons insert nothing" in page.text
     assert page.status_code == 200
     strict(page.text)
     for text in ("people", 'data-insert="age"', 'data-into="sql"', "SELECT sex, COUNT(*) AS n", 'data-live="/ask/explain"'):
