@@ -44,6 +44,7 @@ from cloister.hub.database import LEFT_OUT
 from cloister.hub.guard import check_action
 from cloister.hub.hub import Hub
 from cloister.hub.problems import Problem, problem_of
+from cloister.hub.sent_once import sent_once
 from cloister.hub.service import Direct
 from cloister.hub.settings import listed
 from cloister.hub.web.errors import answer, failed, refusal
@@ -231,7 +232,8 @@ class Middleware:
             await send(message)
 
         try:
-            await self.app(scope, receive, watched)
+            body = receive.body() if isinstance(receive, _Whole) and scope["method"] == "POST" else b""
+            await sent_once(self.app, self.hub, scope, receive, body, watched)
         except ClientDisconnect:  # whoever asked is gone: there is nobody to tell
             return
         except Exception as error:

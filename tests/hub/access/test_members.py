@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
+from cloister.hub.records.trail import AuditLine
 from tests.hub.access.forms import post
 from tests.hub.house import Clock, House, Visitor
 
@@ -72,6 +74,32 @@ def test_who_joins_after_the_approval_waits_for_the_owner(house: House, owner: V
     api(late, "/projects/study/join")
     assert ask(late, project) == 403, "they joined after the approval, once more"
     assert api(owner, "/projects/study", method="GET").json()["waiting"] == {"people": ["Tom"]}
+
+
+def test_who_joins_after_a_grant_is_let_in_on_the_page_of_grants(house: House, owner: Visitor, person: People) -> None:
+    lead, late, out = person("analyst", name="Lea"), person("analyst", name="Tom"), person("analyst", name="Una")
+    project, page = study(lead), "/datasets/people/access"
+    api(lead, "/projects/study/data-sets", {"data_set": "people"})  # so that the owner sees the project
+    api(lead, "/projects/study/members", {"email": out.caller.email})
+    api(out, "/projects/study/join")
+    house.clock.move(seconds=1)
+    members = {"projects": ["study"], "people": [lead.id]}
+    number = grant(house.hub, owner.caller, data_set="people", role="readers", members=members, rules=ASKING)
+    assert "not covered by this grant" not in owner.client.get(page).text, "Una was left out on purpose"
+    house.clock.move(seconds=1)
+    api(lead, "/projects/study/members", {"email": late.caller.email})
+    api(late, "/projects/study/join")
+    assert ask(late, project) == 403
+    shown = owner.client.get(page).text
+    assert re.findall(r"not covered by this grant:([^<]*)", shown) == [" Tom"]
+    assert post(lead, f"{page}/{number}/confirm", "/projects", person=late.id).status_code == 403
+    for status in (303, 409):
+        sent = post(owner, f"{page}/{number}/confirm", page, person=[late.id, out.id])
+        assert sent.status_code == status, sent.text
+    assert (ask(lead, project), ask(late, project), ask(out, project)) == (201, 201, 403)
+    with house.hub.database.reading() as db:
+        told = [line.details.get("joined") for line in db.scalars(select(AuditLine)) if line.action == "dataset.grant"]
+    assert told[-1] == [late.id]
 
 
 def test_a_project_is_named_wherever_its_id_may_stand(house: House, owner: Visitor, person: People) -> None:
@@ -256,3 +284,17 @@ def test_a_request_of_somebody_who_left_the_project_lets_nobody_in(house: House,
     assert (told.status_code, told.json()["detail"]) == (409, "the person who sent it has left its project")
     assert ask(lead, project) == 403
     assert api(owner, f"/access-requests/{number}/refuse", {"reason": "you left"}).status_code == 200
+
+
+def test_what_a_blocked_owner_left_open_is_said_and_closed_by_a_rule(house: House, owner: Visitor, person: People) -> None:
+    analyst, root, steward = person("analyst"), person("administrator"), person("steward")
+    members = {"people": [analyst.id]}
+    grant(house.hub, owner.caller, data_set="people", role="reader", members=members, rules=ASKING)
+    page = f"/people/{owner.id}"
+    assert "still open" not in root.client.get(page).text
+    assert post(root, f"{page}/block", page).status_code == 303
+    assert ask(analyst, "") == 201
+    assert "rule that never allows queries of their populations: people." in steward.client.get(page).text
+    rule = {"title": "Owner left", "populations": "people", "deny": "yes"}
+    assert post(steward, "/policy/rules", "/policy", **rule).status_code == 303
+    assert ask(analyst, "") == 403

@@ -102,7 +102,7 @@ def test_a_steward_invites_nobody_above_the_others(world: World) -> None:
         assert "only an administrator" in answer.text
     assert steward.post("/people/invite", email="eve@example.org", role="gardener").status_code == 422
     assert steward.post("/people/invite", email="eve", role="analyst").status_code == 422
-    assert steward.post("/people/invite", email="eve@example.org", role="owner").status_code == 200
+    assert steward.post("/people/invite", email="eve@example.org", role="owner").status_code == 201
 
 
 def test_a_password_link_ends_all_log_ins(world: World) -> None:

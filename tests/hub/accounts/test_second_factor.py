@@ -131,7 +131,7 @@ def test_new_codes_replace_the_old(world: World) -> None:
     key, old = set_up(ada)
     world.clock.move(seconds=30)
     page = ada.post("/account/second-factor/codes", "/account/second-factor", code=code(world, key))
-    assert page.status_code == 200
+    assert page.status_code == 201
     browser = world.browser()
     browser.log_in("ada@example.org")
     assert browser.post("/login/second", code=old[0]).status_code == 422

@@ -44,10 +44,14 @@ def test_a_dashboard_from_its_first_answer_to_its_refresh(stage: Stage):
     assert eve.client.get(where).status_code == 404
     assert bob.client.get("/dashboards").text.count("Wards at a glance") == 1
     for path in ("parts", "price", "refresh", "remove"):
-        assert post(bob, "/dashboards", f"{where}/{path}", place="0", what="remove").status_code == 404, path
-    moved = post(ana, where, f"{where}/parts", place="1", what="up").text
+        assert post(bob, "/dashboards", f"{where}/{path}", part="x", what="remove").status_code == 404, path
+    shown = ana.client.get(where).text
+    assert re.findall(r'name="part" value="([\w-]+)"', shown)[-1] == second, "a part is named by its answer, wherever it stands"
+    moved = post(ana, where, f"{where}/parts", part=second, what="up").text
     assert moved.index("/releases/" + second) < moved.index("/releases/" + first)
-    only = post(ana, where, f"{where}/parts", place="1", what="table").text
+    post(ana, where, f"{where}/parts", part=second, what="up")  # a page that somebody else changed: no other part is moved
+    assert ana.client.get(where).text.index("/releases/" + second) < moved.index("/releases/" + first)
+    only = post(ana, where, f"{where}/parts", part=first, what="table").text
     assert "chart.svg" not in only
     assert len(stage.charges) == 2
 

@@ -41,6 +41,7 @@ def send(who: Visitor, path: str, form: dict[str, Any], page: str = "/ask", **he
 
 def test_the_workbench_offers_what_is_open(stage: Stage):
     page = stage.ana.client.get("/ask")
+    assert "Without JavaScript these buttons insert nothing" in page.text
     assert page.status_code == 200
     strict(page.text)
     for text in ("people", 'data-insert="age"', 'data-into="sql"', "SELECT sex, COUNT(*) AS n", 'data-live="/ask/explain"'):
@@ -228,6 +229,8 @@ def test_sharing_says_the_same_whether_or_not_anybody_has_the_address(stage: Sta
         assert answer.headers["location"] == page
         said.append(re.search(r'role="status">(.*?)</div></div>', stage.ana.client.get(page).text, re.DOTALL)[1])
     assert said[0] == said[1]
+    wrong = send(stage.ana, f"{page}/share", {"email": "bob at example.org"}, page=page)
+    assert (wrong.status_code, 'value="bob at example.org"' in wrong.text) == (422, True), "what was typed stays"
     assert send(stage.ana, f"{page}/withdraw", {"email": "bob@example.org"}, page=page).status_code == 303
     assert "bob@example.org" not in stage.ana.client.get(page).text
     assert send(stage.ana, f"{page}/title", {"title": "By sex"}, page=page).status_code == 303

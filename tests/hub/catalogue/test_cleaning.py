@@ -88,7 +88,7 @@ def form_in(page: str) -> dict[str, str]:
     found.feed(page)
     [form] = [each for each in found.forms if "cells" in each]
     assert {each for each in found.ids if each.startswith("f-c")} <= found.labelled
-    del form["form_token"]
+    del form["form_token"], form["form_once"]
     return form
 
 

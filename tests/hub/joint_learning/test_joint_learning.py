@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -220,6 +221,30 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"spend": "0"}, "spend"),
     ({"table": "alone"}, "the data set has one owner"),
 )
+
+
+def test_days_and_truth_values_are_offered_and_learnt_from(house: House) -> None:
+    play = played(house)
+    kinds = {"born": {"kind": "date", "low": "1930-01-01", "high": "2020-12-31"}, "smoker": {"kind": "boolean"}}
+    declaration = {"columns": {**kinds, "ill": DECLARATION["columns"]["ill"]}, "size": 4}
+    rows = {"born": ["1950-01-01", "1951-01-01", "1990-01-01", "1991-01-01"], "smoker": [True, True, False, False]}
+    for name, owner in play.owners.items():
+        sample = {**rows, "ill": ["yes", "yes", "no", "no"]}
+        how: dict[str, Any] = {"rows": sample, "declaration": declaration, "budget": cl.PureDP(10**7)}
+        house.sample_data_set(f"{name}_born", owner=owner, readers=[play.lead], **how)
+        grant(f"{name}_born", play.analyst, owner)
+    pool = {"parts": ["north_born", "south_born"], "name": "born", "title": "Born", "population": "born", "epsilon": "10000000"}
+    assert play.lead.client.post("/api/v1/pooled-datasets", json=pool, headers=play.lead.bearer).status_code == 201
+    grant("born", play.analyst, play.lead)
+    page = play.analyst.client.get("/joint-learning?about=born").text
+    assert re.findall(r'name="columns" value="(\w+)"( checked)?', page) == [("born", " checked"), ("smoker", "")]
+    order = play.post(play.analyst, table="born", columns=["born", "smoker"], method="PCA", label="", spend="1000000")
+    assert order.status_code == 202, order.text
+    assert Workers(house.hub, 0).run_one()
+    with house.hub.database.reading() as db:
+        [release] = db.query(StoredRelease).filter_by(kind="joint")
+    told = json.loads(release.body)
+    assert told["components"][0][0] * told["components"][0][1] < 0, "who was born early smokes"
 
 
 def test_what_is_refused_charges_nothing(play: Play) -> None:

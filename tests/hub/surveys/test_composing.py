@@ -207,7 +207,7 @@ def test_invitations_are_for_surveys_that_want_them(field: Field) -> None:
     assert field.ask("POST", f"/{number}/invitations", {"count": 3}).status_code == 409
     invited = field.opened(invited=True)
     shown = field.post(f"/surveys/{invited}/invitations", {"count": "3"})
-    assert shown.status_code == 200
+    assert shown.status_code == 201
     assert shown.text.count(f"/s/{invited}#") == 3
     assert "3 invitations are unused" in field.ana.client.get(f"/surveys/{invited}").text
     assert field.ask("POST", f"/{invited}/invitations", {"count": 0}).status_code == 422
@@ -271,6 +271,9 @@ def test_what_a_refusal_of_options_says_to_type_is_taken(field: Field) -> None:
     assert "8 in the field" in field.post(page, pet | {"most": "two"}).text
     made = field.post(page, pet | {"options": "cat, dog"})
     assert made.status_code == 303, made.text
+    assert 'name="kind" value="several"' in field.ana.client.get(made.headers["location"]).text, (
+        "the next one may be of that kind"
+    )
     assert "cat · dog" in field.ana.client.get(page.removesuffix("/questions")).text
 
 

@@ -32,7 +32,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import is_open, render, request_gettext, request_language
 from cloister.hub.web.routing import After, Confidence, Number, Pages
-from cloister.hub.web.speaking import voiced
 
 _PAGE = 30
 
@@ -188,7 +187,7 @@ def _of_any(routes: Pages) -> None:
                 row = own_release(hub, db, caller, number, "release.share")
                 share_release(hub, db, caller, row, email=email, project=project)
         except CloisterError as error:
-            return _back(request, hub, caller, number, error)
+            return _back(request, hub, caller, number, error, email)
         said = _("The person with this address here sees it now. Send them the link.")
         return go(request, _page_of(hub, row), _("The members of the project see it now.") if project else said)
 
@@ -229,13 +228,11 @@ def _page_of(hub: Hub, row: Any) -> str:
     return f"{kind_of(hub, row).path}/{row.id}"
 
 
-def _back(request: Request, hub: Hub, caller: Caller, number: str, error: CloisterError) -> Response:
-    """To the page of the release, which says what was wrong."""
-    problem = beside_form(error)
+def _back(request: Request, hub: Hub, caller: Caller, number: str, error: CloisterError, email: str = "") -> Response:
+    """The page of the release, which says what was wrong, with the address that was typed."""
     with hub.database.reading() as db:
-        where = _page_of(hub, own_release(hub, db, caller, number, "release.see"))
-    title, why = (voiced(request_language(request), "releases/release.html", each) for each in (problem.title, problem.why))
-    return go(request, where, f"{title}: {why}.", "bad")
+        kind = kind_of(hub, own_release(hub, db, caller, number, "release.see"))
+    return release_page(request, hub, caller, number, kind, problem=beside_form(error), more={"email": email})
 
 
 def policy_words(policy: Policy, data_sets: Mapping[str, Object], _: Callable[[str], str] = str) -> list[tuple[str, str]]:

@@ -15,12 +15,12 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.description import example
+from cloister.hub.description import Taken, example
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.releases.deriving import keep_derived, read_sources
 from cloister.hub.releases.reading import read_release, releases_of
-from cloister.hub.releases.shapes import ReleaseLine, Sent, Title
+from cloister.hub.releases.shapes import ReleaseLine, Title
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render
@@ -34,7 +34,7 @@ _SHOWN = 50
 _MOST = 20
 
 
-class Pooling(Sent):
+class Pooling(Taken):
     """Which releases are pooled: two or more of one kind, of different populations."""
 
     model_config = example(releases=["1f3a9c2b", "77d0e4aa"], table="patients", title="Both hospitals")

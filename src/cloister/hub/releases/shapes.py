@@ -5,21 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from cloister.hub.description import example
+from cloister.hub.description import Taken, example
 from cloister.hub.records.releases import StoredRelease
 
 Title = Annotated[str, Field(max_length=200)]
 
 
-class Sent(BaseModel):
-    """What a client sends: nothing but what is named here."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Sharing(Sent):
+class Sharing(Taken):
     """With whom: the e-mail address of a person, or the name or the id of a project."""
 
     model_config = example(email="ada@example.org")
@@ -28,7 +22,7 @@ class Sharing(Sent):
     project: Annotated[str, Field(max_length=63)] = ""
 
 
-class Renamed(Sent):
+class Renamed(Taken):
     """Another name; empty: none."""
 
     model_config = example(title="By sex")
@@ -36,7 +30,7 @@ class Renamed(Sent):
     title: Title
 
 
-class TableQuestion(Sent):
+class TableQuestion(Taken):
     """SQL on a released table, by its name in queries."""
 
     model_config = example(sql="SELECT sex, COUNT(*) AS n FROM people_synthetic_1f3a9c2b GROUP BY sex")

@@ -22,6 +22,8 @@ from cloister.hub.ids import new_secret, same
 from cloister.tables.sourcing.reading import representable
 
 TOKEN_FIELD = "form_token"  # noqa: S105  (the name of a field)
+ONCE_FIELD = "form_once"
+"""A random word of the page: what it sends twice is done once (`sent_once.py`)."""
 _VISIT = "cloister-visit"
 _FIELDS = 1000
 _FILES = 4

@@ -41,10 +41,11 @@ from cloister.hub.caller import Caller, caller_of, left_out_for
 from cloister.hub.decisions.policy.actions import ROLES
 from cloister.hub.guard import check_action
 from cloister.hub.hub import hub_of
+from cloister.hub.ids import new_id
 from cloister.hub.web import formats
 from cloister.hub.web.flashes import forget_flashes, read_flashes
 from cloister.hub.web.formats import zone_of
-from cloister.hub.web.forms import TOKEN_FIELD, keep_visit, token_of
+from cloister.hub.web.forms import ONCE_FIELD, TOKEN_FIELD, keep_visit, token_of
 from cloister.hub.web.languages import LANGUAGES, N_, NC_, Language, as_shown, choose, language_of
 from cloister.hub.web.menu import REFUSED, Menu, help_address, help_for, menu_of
 from cloister.hub.web.speaking import voiced
@@ -130,7 +131,7 @@ def respond(
     }
     page = Page(
         token=lambda: token_of(request),
-        token_field=TOKEN_FIELD,
+        once=new_id(),
         zone=zone_of(request.cookies.get(ZONE_COOKIE, "UTC")),
         now=hub.now,
         template=template,
@@ -184,7 +185,7 @@ class Page:
     """What a page that is being made depends on, besides its values."""
 
     token: Callable[[], str]
-    token_field: str
+    once: str
     zone: tzinfo
     now: Callable[[], datetime]
     template: str = ""
@@ -253,10 +254,10 @@ def _about_text(test: Callable[[str], bool]) -> Callable[[Any], bool]:
     return lambda value: test(str(value))
 
 
-def _csrf() -> Markup:
-    """The hidden field of every form that posts."""
-    page = PAGE.get()
-    return Markup('<input type="hidden" name="{}" value="{}">').format(page.token_field, page.token())
+def _csrf(*, once: bool = True) -> Markup:
+    """The hidden fields of every form that posts; not `once`: of one that may as well do its work twice."""
+    page, line = PAGE.get(), Markup('<input type="hidden" name="{}" value="{}">')
+    return line.format(TOKEN_FIELD, page.token()) + (line.format(ONCE_FIELD, page.once) if once else "")
 
 
 STATES = {

@@ -15,14 +15,15 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session as Db
+from starlette.concurrency import run_in_threadpool
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
@@ -100,6 +101,8 @@ _BUSY = timedelta(seconds=3 * BEAT)
 _PATIENCE = 3 * BEAT + 3
 """Seconds for which a request waits for the first one under its key."""
 _LOOK = 0.1
+_KEPT = timedelta(hours=1)
+"""For how long a form that is sent again is answered as before."""
 
 
 class _AnsweredElsewhere(Exception):
@@ -171,6 +174,33 @@ def once(
         _free(hub, key)
         raise
     return status, body
+
+
+async def once_sent(
+    hub: Hub, caller: Caller, kind: str, digest: str, work: Callable[[], Awaitable[bytes | None]]
+) -> bytes | None:
+    """As `once`, for what holds no thread: what was stored for this digest, or None once `work` has run, whose bytes are stored
+    for an hour. Where it gives none, the next runs it again."""
+    key = kind + digest
+    stored = await run_in_threadpool(_awaited, hub, caller, key, digest)
+    if stored is not None:
+        return stored[1]
+    found: bytes | None = None
+    try:
+        with beating(hub, key):
+            found = await work()
+    finally:
+        await run_in_threadpool(_ended, hub, kind, key, found)
+    return None
+
+
+def _ended(hub: Hub, kind: str, key: str, found: bytes | None) -> None:
+    if found is None:
+        _free(hub, key)
+        return
+    with suppress(_AnsweredElsewhere), hub.database.begin() as db:
+        db.execute(delete(Idempotency).where(Idempotency.key.startswith(kind), Idempotency.created < hub.now() - _KEPT))
+        Claim(key).store(db, 200, found)
 
 
 def _awaited(hub: Hub, caller: Caller, key: str, digest: str) -> tuple[int, bytes] | None:

@@ -105,7 +105,7 @@ def confirm_in(
     action = "dataset.grant" if row.kind == "data-set" else "algorithm.manage"
     check(hub, db, caller, action, which)
     found = grant_in_row(row)[0]
-    new = newcomers(db, found) if shown is None else newcomers(db, found) & shown
+    new = newcomers(db, row) if shown is None else newcomers(db, row) & shown
     if new:
         _keep_people(row, found, (found.members.people or frozenset()) | new)
         bump(db)
@@ -124,11 +124,13 @@ def _keep_people(row: Grant, found: GrantFacts, people: frozenset[str]) -> None:
     row.attributes = replace(found, members=replace(found.members, people=people)).to_keep()["members"]
 
 
-def newcomers(db: Session, found: GrantFacts) -> frozenset[str]:
-    """Members of a grant's projects for whom it was not given."""
+def newcomers(db: Session, row: Grant) -> frozenset[str]:
+    """Members of a grant's projects for whom it was not given, since they joined after it."""
+    found = grant_in_row(row)[0]
     if found.members.projects is None or found.members.people is None:
         return frozenset()
-    return _members(db, found) - found.members.people
+    since = select(ProjectMember.person).where(ProjectMember.joined >= row.created)
+    return frozenset(db.scalars(since.where(ProjectMember.project.in_(found.members.projects)))) - found.members.people
 
 
 def grants_on(db: Session, kind: str, number: str) -> list[Grant]:

@@ -17,13 +17,14 @@ from cloister.hub.decisions.policy.methods import titled
 from cloister.hub.guard import check_action
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access.drafts import PRESETS, Typed, bundles_for, draft_of, grantable, with_purposes
-from cloister.hub.platform.access.granting import grant_in, grants_on, own_data_set, revoke_in
+from cloister.hub.platform.access.granting import confirm_in, grant_in, grants_on, newcomers, own_data_set, revoke_in
 from cloister.hub.platform.access.names import person_called
 from cloister.hub.platform.access.parts import SEEN, Name, done
 from cloister.hub.platform.access.requests import to_decide
 from cloister.hub.platform.access.views import conflict_views, grant_views, preview, request_views, unreadable_views
-from cloister.hub.problems import Missing
+from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.people import names_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -81,6 +82,17 @@ def add(routes: Pages) -> None:
         said = request_gettext(request)("The grant was revoked. The next query that needs it is denied.")
         return go(request, f"/datasets/{name}/access", said)
 
+    @routes.post("/datasets/{name}/access/{grant}/confirm", "dataset.grant")
+    def confirm(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Number, form: FormDep) -> Response:
+        """Let those into a grant who joined its project since, of those that the page showed."""
+        with hub.database.begin() as db:
+            row, which = own_data_set(hub, db, caller, name)
+            found = [each for each in grants_on(db, "data-set", row.id) if each.id == grant and each.revoked is None]
+            if not any(confirm_in(hub, db, caller, each, which, frozenset(form.all("person"))) for each in found):
+                why = "no new member waits for it, or the grant has ended"
+                raise Conflict("Nobody was confirmed", why=why, instead=f"/datasets/{name}/access")
+        return go(request, f"/datasets/{name}/access", request_gettext(request)("The new members may use it now."))
+
     @routes.get("/datasets/{name}/access/preview", "dataset.grant")
     def foresee(
         request: Request,
@@ -121,12 +133,16 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, An
     _ = request_gettext(request)
     with hub.database.reading() as db:
         row, which = own_data_set(hub, db, caller, name)
-        grants = grant_views(hub, db, grants_on(db, "data-set", row.id), _, accounts=_sees_people(caller))
+        given = grants_on(db, "data-set", row.id)
+        grants = grant_views(hub, db, given, _, accounts=_sees_people(caller))
+        waiting = {each.id: newcomers(db, each) for each in given}
         asked = [each for each in to_decide(hub, db, caller) if each.data_set == row.id]
         facts = facts_of(hub, db)
         unread = [each for each in facts.unreadable if each.kind != "rule" and each.about == row.id]
         return {
             "row": row,
+            "waiting": waiting,
+            "names": names_of(db, frozenset().union(*waiting.values())),
             "present": [each for each in grants if each.state in _PRESENT],
             "past": [each for each in grants if each.state not in _PRESENT],
             "unreadable": unreadable_views(db, replace(facts, unreadable=tuple(unread)), _),

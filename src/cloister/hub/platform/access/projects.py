@@ -186,7 +186,7 @@ def waiting_members(hub: Hub, db: Session, row: Project) -> dict[str, frozenset[
     """By name of a data set, the members for whom its owner has not approved it: they joined afterwards."""
     given, told = _standing(hub, db, row), dict[str, frozenset[str]]()
     for _state, each in data_sets_in(hub, db, row):
-        told[each.name] = frozenset().union(*(newcomers(db, grant_in_row(grant)[0]) for grant in given.get(each.id, ())))
+        told[each.name] = frozenset().union(*(newcomers(db, grant) for grant in given.get(each.id, ())))
     return {name: people for name, people in told.items() if people}
 
 

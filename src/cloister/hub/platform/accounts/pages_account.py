@@ -101,7 +101,7 @@ def add(routes: Pages) -> None:
                 _row, secret = tokens.make_token(hub, db, caller, name=form.text("name"), scopes=form.all("scope"), days=days)
         except CloisterError as error:
             return again(request, "accounts/tokens.html", error, **_tokens(hub, caller, "", typed=typed))
-        return render(request, "accounts/tokens.html", **_tokens(hub, caller, "", secret=secret))
+        return render(request, "accounts/tokens.html", status=201, **_tokens(hub, caller, "", secret=secret))
 
     @routes.post("/account/tokens/{token}/revoke", "token.manage")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, token: str, form: FormDep) -> Response:

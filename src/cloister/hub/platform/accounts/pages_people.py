@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
@@ -18,6 +19,7 @@ from cloister.hub.platform.accounts import links, people, second_factor, session
 from cloister.hub.platform.accounts.pages_common import again
 from cloister.hub.platform.accounts.people import log_event
 from cloister.hub.records.accounts import Person
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of, person_by_id
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -52,7 +54,7 @@ def add(routes: Pages) -> None:
                 link = links.invite(hub, db, caller, email=email, roles=roles)
         except CloisterError as error:
             return again(request, "accounts/invite.html", error, **_invitation(caller) | {"email": email[:320], "chosen": roles})
-        return render(request, "accounts/handover.html", link=link, email=email, kind="invitation", onward="/people")
+        return _handed(request, link, email, "invitation", "/people")
 
     @routes.post("/people/invitations/{name}/withdraw", "people.invite")
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, name: str, form: FormDep) -> Response:
@@ -118,9 +120,11 @@ def add(routes: Pages) -> None:
                 link = links.password_link(hub, db, caller, found)
         except CloisterError as error:
             return again(request, "accounts/person.html", error, **_person(hub, person))
-        return render(
-            request, "accounts/handover.html", link=link, email=found.email, kind="password", onward=f"/people/{person}"
-        )
+        return _handed(request, link, found.email, "password", f"/people/{person}")
+
+
+def _handed(request: Request, link: str, email: str, kind: str, onward: str) -> Response:
+    return render(request, "accounts/handover.html", status=201, link=link, email=email, kind=kind, onward=onward)
 
 
 def _done(
@@ -139,9 +143,11 @@ def _person(hub: Hub, person: str) -> dict[str, Any]:
     with hub.database.reading() as db:
         found = person_by_id(db, person)
         held = people.roles_of(db, found.id)
+        left = select(DataSet.name, DataSet.population).where(DataSet.owner == found.id, DataSet.state == "open")
         return {
             "problem": None,
             "person": found,
+            "left_open": list(db.execute(left.where(DataSet.population.is_not(None)))) if found.blocked else [],
             "held": held,
             "place": found.institution,
             "roles": (*OFFERED_ROLES, *(role for role in held if role not in OFFERED_ROLES)),

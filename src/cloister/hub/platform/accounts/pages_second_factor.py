@@ -72,7 +72,7 @@ def add(routes: Pages) -> None:
         with hub.database.begin() as db:
             codes = second_factor.new_codes(hub, db, second_factor.locked(db, caller.id))
             log_event(hub, db, caller, "second-factor.codes", caller.id)
-        return render(request, "accounts/second_factor_codes.html", codes=codes, back="/account")
+        return render(request, "accounts/second_factor_codes.html", status=201, codes=codes, back="/account")
 
     @routes.post("/account/second-factor/remove", "profile.manage")
     def remove(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:

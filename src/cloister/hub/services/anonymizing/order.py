@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import Field, StrictFloat, StrictInt
 
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
@@ -138,8 +138,8 @@ class Anonymizing:
     table: _Name
     parts: Annotated[Mapping[_Name, _Short], Field(min_length=1, max_length=500)]
     """Of each column: quasi, sensitive, identifying or kept; one that is not named is dropped."""
-    k: Annotated[int, Field(ge=1, le=100_000)] = 5
-    l: Annotated[int | float | None, Field(ge=1, le=1_000)] = None  # noqa: E741 - the field's own name
+    k: Annotated[StrictInt, Field(ge=1, le=100_000)] = 5
+    l: Annotated[StrictInt | StrictFloat | None, Field(ge=1, le=1_000)] = None  # noqa: E741 - the field's own name
     diversity: _Short = "distinct"
     """How l counts: distinct, entropy (l need not be whole), recursive (with a c)."""
     c: _Short = ""
@@ -158,7 +158,9 @@ class Anonymizing:
     suppression: _Short = "0.02"
     missing: _Short = "value"
     """What a missing value is: a value of its own, a reason to leave the row out (suppress), or to refuse the table."""
-    levels: Annotated[Mapping[_Name, Annotated[int, Field(ge=0, le=1000)]], Field(max_length=500)] = field(default_factory=dict)
+    levels: Annotated[Mapping[_Name, Annotated[StrictInt, Field(ge=0, le=1000)]], Field(max_length=500)] = field(
+        default_factory=dict
+    )
     """Of each quasi-identifier, where they were chosen, such as from a trial: then nothing is searched for."""
     hierarchies: Annotated[Mapping[_Name, Annotated[str, Field(max_length=_LONGEST)]], Field(max_length=500)] = field(
         default_factory=dict

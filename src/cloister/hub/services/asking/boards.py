@@ -125,10 +125,11 @@ def add_part(hub: Hub, db: Db, caller: Caller, row: Dashboard, release: str, sho
     _keep(hub, db, caller, row, [*parts, {"release": kept.id, "shows": shows if shows in SHOWS else SHOWS[0]}])
 
 
-def change_part(hub: Hub, db: Db, caller: Caller, row: Dashboard, place: int, what: str) -> None:
-    """Move a part up, take it away, or say what is shown of it."""
+def change_part(hub: Hub, db: Db, caller: Caller, row: Dashboard, release: str, what: str) -> None:
+    """Move the part of a release up, take it away, or say what is shown of it, wherever it stands by now."""
     parts = _parts(row)
-    if not 0 <= place < len(parts):
+    place = next((place for place, part in enumerate(parts) if part["release"] == release), None)
+    if place is None:
         raise Missing("There is no such part", why="the dashboard has changed", instead=f"/dashboards/{row.id}")
     if what == "up":
         parts.insert(max(place - 1, 0), parts.pop(place))

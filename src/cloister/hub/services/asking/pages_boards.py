@@ -45,7 +45,6 @@ from cloister.hub.web.languages import Language
 from cloister.hub.web.maps import Map, map_of, said_beside
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import Number, Pages
-from cloister.hub.work.idempotency import Claim, once
 from cloister.hub.work.ordering import open_projects
 
 if TYPE_CHECKING:
@@ -82,12 +81,12 @@ def board_pages(routes: Pages) -> None:
     @routes.post("/dashboards/{number}/parts", "question.manage", ticked=True)
     def change(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Add an answer, move one, take one away, say what is shown of it."""
-        place = form.text("place", most=4)
+        part = form.text("part", most=40)
         try:
             with hub.database.begin() as db:
                 row = seen_board(hub, db, caller, number, own=True)
-                if place.isdecimal():
-                    change_part(hub, db, caller, row, int(place), form.text("what", most=10))
+                if part:
+                    change_part(hub, db, caller, row, part, form.text("what", most=10))
                 else:
                     add_part(hub, db, caller, row, form.text("release", most=40), form.text("shows", most=10))
         except CloisterError as error:
@@ -191,17 +190,10 @@ def published_pages(routes: Pages) -> None:
         _ = request_gettext(request)
         typed = {name: form.text(name, most=2000) for name in ("title", "origins", "until")}
         part = {name: form.text(name, most=40) for name in ("dashboard", "release", "shows")}
-        key = form.text("key", most=60)
-
-        def made(claim: Claim) -> tuple[int, bytes]:
+        try:
             with hub.database.begin() as db:
                 board = seen_board(hub, db, caller, part["dashboard"], own=True) if part["dashboard"] else None
                 publish(hub, db, caller, list(board.layout["parts"]) if board else [part], **typed)
-                claim.store(db, 201, b"")
-            return 201, b""
-
-        try:
-            once(hub, caller, key and f"form {key}", repr(("published", typed, part)).encode(), made)
         except CloisterError as error:
             problem = problem_of(error)
             if problem.status == 404:
@@ -236,7 +228,7 @@ def _published(request: Request, hub: Hub, caller: Caller, problem: Problem | No
         people = names_of(db, [row.person for row, _ in found])
     views = [(row, mine, "revoked" if row.revoked else "active" if row.until > now else "expired") for row, mine in found]
     how: dict[str, Any] = {"views": views, "people": people, "origin": hub.settings.origin, "problem": problem}
-    return render(request, "asking/published.html", **how, typed=_EMPTY | dict(form), key=new_secret())
+    return render(request, "asking/published.html", **how, typed=_EMPTY | dict(form))
 
 
 def _framed(hub: Hub, db: Db, view: PublishedView, row: StoredRelease, shows: str, language: Language) -> dict[str, Any]:

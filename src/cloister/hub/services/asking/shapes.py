@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from cloister.hub.description import example, read_of
+from cloister.hub.description import Taken, example, read_of
 from cloister.hub.records.asking import SavedQuestion
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import told_policy
-from cloister.hub.releases.shapes import Sent, Title
+from cloister.hub.releases.shapes import Title
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.printable import finite
 
@@ -26,7 +26,7 @@ Sql = Annotated[str, Field(min_length=1, max_length=50_000, pattern=r"^[^\x00]*$
 _Algorithm = Annotated[str, Field(max_length=63, description="Under which it is asked: its name, or its id.")]
 
 
-class _Asked(Sent):
+class _Asked(Taken):
     """What every way of asking names."""
 
     purpose: Annotated[str, Field(max_length=1000)] = ""

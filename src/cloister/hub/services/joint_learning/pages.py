@@ -18,7 +18,7 @@ from cloister.hub.services.joint_learning.results import owned_results, take_awa
 from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.hub.work.offers import offers
 from cloister.hub.work.ordering import about_offered
-from cloister.tables import Boolean, Category, Integer, PrivateTable, Real
+from cloister.tables import Boolean, Category, Date, Integer, PrivateTable, Real
 
 PATH = "/joint-learning"
 EXACT_PATH = f"{PATH}/exact"
@@ -48,21 +48,22 @@ def exact_choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) ->
 def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, exact: bool = False) -> dict[str, Any]:
     """The data sets of several owners, the columns of the chosen one, what was typed, and what is handed to the caller. `exact`:
     of one's own at sites alone."""
+    taken = Integer | Real if exact else Integer | Real | Date | Boolean
     opened = [
         each
         for each in offers(hub, db, caller, ACTION, under=(), anyhow=True)
         if isinstance(each.table, PrivateTable)
         and parties(each.table)
-        and sum(isinstance(each.table.columns.get(name), Integer | Real) for name in each.columns) > 1
+        and sum(isinstance(each.table.columns.get(name), taken) for name in each.columns) > 1
         and (not exact or (each.table.source.engine == "joint" and each.which.owner == caller.id))
     ]
     offer, shown = about_offered(hub, opened, typed)
     table = None if offer is None else offer.table
     kinds = table.columns if isinstance(table, PrivateTable) else {}
     columns = {} if offer is None else {each: kind for each, kind in offer.columns.items() if each in kinds}
-    numbers = {each: kind for each, kind in columns.items() if isinstance(kinds[each], Integer | Real)}
+    numbers = {each: kind for each, kind in columns.items() if isinstance(kinds[each], taken)}
     first = {
-        "columns": tuple(numbers),
+        "columns": tuple(each for each in numbers if not isinstance(kinds[each], Boolean)),
         "method": "PCA",
         "components": "1",
         "spend": "1",

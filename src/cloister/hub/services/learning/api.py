@@ -11,12 +11,11 @@ from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.decisions.policy.methods import offered
-from cloister.hub.description import example
+from cloister.hub.description import Taken, example
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Missing
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release
-from cloister.hub.releases.shapes import Sent
 from cloister.hub.services.learning.algorithms import ACTION
 from cloister.hub.services.learning.expected import expected
 from cloister.hub.services.learning.fitting import FITTING
@@ -29,7 +28,7 @@ from cloister.hub.work.ordering import JobOfWork, order_api, price
 from cloister.hub.work.submitting import accepted
 
 
-class Predicting(Sent):
+class Predicting(Taken):
     """Rows of one's own, as CSV with a first line of names."""
 
     model_config = example(csv="age,pay\\n40,20\\n")

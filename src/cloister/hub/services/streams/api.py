@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
-from cloister.hub.description import example, read_of
+from cloister.hub.description import Taken, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import identify
 from cloister.hub.records.streams import HeldStream
@@ -37,10 +37,10 @@ _LOOK = 0.5
 _ROOM = {"room": {"kind": "category", "values": ["hall", "attic"]}}
 
 
-class StreamOpening(BaseModel):
+class StreamOpening(Taken):
     """A stream to open."""
 
-    model_config = ConfigDict(extra="forbid") | example(
+    model_config = example(
         title="People in the house",
         sql="SELECT room, COUNT(*) AS n FROM readings GROUP BY room",
         columns=_ROOM,
@@ -90,10 +90,10 @@ class Streams(BaseModel):
     next: str | None
 
 
-class NewDevice(BaseModel):
+class NewDevice(Taken):
     """A device of a stream."""
 
-    model_config = ConfigDict(extra="forbid") | example(name="badge 17", person="visitor 4")
+    model_config = example(name="badge 17", person="visitor 4")
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     person: Annotated[
@@ -124,10 +124,10 @@ class Devices(BaseModel):
     devices: list[DeviceLine]
 
 
-class ReadingBatch(BaseModel):
+class ReadingBatch(Taken):
     """Readings of one device."""
 
-    model_config = ConfigDict(extra="forbid") | example(readings=[{"at": "2030-01-01T00:05:00Z", "room": "hall", "id": 17}])
+    model_config = example(readings=[{"at": "2030-01-01T00:05:00Z", "room": "hall", "id": 17}])
 
     readings: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST)]
 

@@ -93,7 +93,9 @@ def pages() -> APIRouter:
         def act(db: Db) -> None:
             made[:] = [add_device(hub, db, caller, number, form.text("name", most=200), form.text("person", most=200))[1]]
 
-        return _act(request, hub, caller, number, act, form=form) or _stream(request, hub, caller, number, key=made[0])
+        return _act(request, hub, caller, number, act, form=form) or _stream(
+            request, hub, caller, number, key=made[0], status=201
+        )
 
     @routes.post("/streams/{number}/devices/{device}/revoke", "stream.manage")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, number: Number, device: Number, form: FormDep) -> Response:

@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import CallerDep
 from cloister.hub.database import of_each
-from cloister.hub.description import example, read_of
+from cloister.hub.description import Taken, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.releases.api import kind_api
@@ -40,19 +40,17 @@ from cloister.hub.work.ordering import JobOfWork
 from cloister.hub.work.submitting import accepted
 
 
-class OfferedLevel(BaseModel):
+class OfferedLevel(Taken):
     """How much may be told by each answer, at most."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(min_length=1, max_length=40)]
     epsilon: Annotated[str, Field(max_length=60, description="An exact number, such as 0.5 or 1/3")]
 
 
-class Composing(BaseModel):
+class Composing(Taken):
     """A draft. What is left out stays as it is."""
 
-    model_config = ConfigDict(extra="forbid") | example(title="Smoking", purpose="health reporting")
+    model_config = example(title="Smoking", purpose="health reporting")
 
     title: Annotated[str, Field(max_length=1000)] | None = None
     purpose: Annotated[str, Field(max_length=2000)] | None = None
@@ -212,10 +210,10 @@ def _running(routes: Routes) -> None:
         return cast("Response", results_file(hub, caller, number, "reports"))
 
 
-class Foretelling(BaseModel):
+class Foretelling(Taken):
     """What people answered to the questions that a model learnt from, by question; those left out say nothing."""
 
-    model_config = ConfigDict(extra="forbid") | example(answers=[{"year": "third"}])
+    model_config = example(answers=[{"year": "third"}])
 
     answers: Annotated[list[dict[str, Annotated[str, Field(max_length=1000)]]], Field(min_length=1, max_length=10_000)]
 

@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Header, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session as Db
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.database import of_each
-from cloister.hub.description import example, read_of
+from cloister.hub.description import Taken, example, read_of
 from cloister.hub.hub import HubDep
 from cloister.hub.records.surveys import HeldJointSurvey
 from cloister.hub.services.surveys import drafts, joint
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 _SMOKES = {"text": "Do you smoke?", "kind": "yes-no", "epsilon": "1"}
 
 
-class JointDraft(BaseModel):
+class JointDraft(Taken):
     """A joint survey with its questions, as `JointQuestion.to_dict` writes them."""
 
-    model_config = ConfigDict(extra="forbid") | example(title="Smoking", questions=[_SMOKES])
+    model_config = example(title="Smoking", questions=[_SMOKES])
 
     title: Annotated[str, Field(max_length=1000)]
     purpose: Annotated[str, Field(max_length=2000)] = ""
     invited: bool = False
-    questions: Annotated[list[dict[str, Any]], Field(max_length=20)] = []
+    questions: Annotated[list[dict[str, Any]], Field(max_length=20, default_factory=list)]
 
 
 class JointLine(BaseModel):
@@ -78,10 +78,10 @@ class HelperLink(BaseModel):
     secret: str
 
 
-class Inviting(BaseModel):
+class Inviting(Taken):
     """How many invitations."""
 
-    model_config = ConfigDict(extra="forbid") | example(count=100)
+    model_config = example(count=100)
 
     count: Annotated[int, Field(ge=1, le=5000)]
 
@@ -92,10 +92,10 @@ class Invitations(BaseModel):
     tokens: list[str]
 
 
-class HelperSays(BaseModel):
+class HelperSays(Taken):
     """What a helper says: who it is, then what it says of each report, by nonce, and at last its shares of the sums of a list."""
 
-    model_config = ConfigDict(extra="forbid") | example(name="Cancer Registry", key="04" + "6b" * 64)
+    model_config = example(name="Cancer Registry", key="04" + "6b" * 64)
 
     name: str | None = None
     key: str | None = None

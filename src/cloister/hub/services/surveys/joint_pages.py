@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import Query, Request
 from sqlalchemy.orm import Session as Db
@@ -67,7 +68,8 @@ def _composing(routes: Pages) -> None:
         def act(db: Db) -> None:
             joint.ask(hub, db, caller, number, [_question(form)], more=True)
 
-        return _act(request, hub, caller, number, request_gettext(request)("The question was added."), act, form)
+        said, then = request_gettext(request)("The question was added."), f"?kind={quote(form.text('kind', most=20))}"
+        return _act(request, hub, caller, number, said, act, form, then)
 
     @routes.post("/joint-surveys/{number}/questions/remove", "survey.manage")
     def joint_remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
@@ -117,7 +119,7 @@ def _running(routes: Pages) -> None:
         except CloisterError as error:
             return _one(request, hub, caller, number, form, problem=beside_form(error))
         addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
-        return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/joint-surveys")
+        return render(request, "surveys/invitations.html", status=201, row=row, addresses=addresses, home="/joint-surveys")
 
     @routes.get("/joint-surveys/{number}/fresh", "survey.see")
     def joint_fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, state: str = "") -> Response:
@@ -161,14 +163,21 @@ def whole_typed(form: Form, name: str, *, signed: bool = False) -> int:
 
 
 def _act(
-    request: Request, hub: Hub, caller: Caller, number: str, said: str, act: Callable[[Db], object], form: Form | None = None
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    number: str,
+    said: str,
+    act: Callable[[Db], object],
+    form: Form | None = None,
+    then: str = "",
 ) -> Response:
     try:
         with hub.database.begin() as db:
             act(db)
     except CloisterError as error:
         return _one(request, hub, caller, number, form or {}, problem=beside_form(error))
-    return go(request, f"/joint-surveys/{number}", said)
+    return go(request, f"/joint-surveys/{number}{then}", said)
 
 
 def _list(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from sqlalchemy import func, select
@@ -106,12 +107,15 @@ def _composing(routes: Pages) -> None:
     def add(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Put a question at the end."""
 
+        kind = form.text("kind", most=20)
+
         def act(db: Db) -> None:
             typed = {name: form.text(name, most=60_000) for name in _TYPED}
-            said = question_typed(form.text("kind", most=20), typed, no_answer=form.flag("no_answer"))
+            said = question_typed(kind, typed, no_answer=form.flag("no_answer"))
             drafts.add_question(hub, db, caller, number, said)
 
-        return _act(request, hub, caller, number, form, request_gettext(request)("The question was added."), act)
+        said = request_gettext(request)("The question was added.")
+        return _act(request, hub, caller, number, form, said, act, then=f"?kind={quote(kind)}")
 
     @routes.post("/surveys/{number}/questions/remove", "survey.manage")
     def remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
@@ -150,7 +154,7 @@ def _running(routes: Pages) -> None:
         except CloisterError as error:
             return _survey(request, hub, caller, number, form, problem=beside_form(error))
         addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
-        return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/surveys")
+        return render(request, "surveys/invitations.html", status=201, row=row, addresses=addresses, home="/surveys")
 
     @routes.get("/surveys/{number}/fresh", "survey.see")
     def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, looking: bool = False) -> Response:
@@ -236,13 +240,15 @@ def _file(request: Request, hub: Hub, caller: Caller, number: str, form: str) ->
     return go(request, f"/surveys/{number}", said)
 
 
-def _act(request: Request, hub: Hub, caller: Caller, number: str, form: Form, said: str, act: Callable[[Db], object]) -> Response:
+def _act(
+    request: Request, hub: Hub, caller: Caller, number: str, form: Form, said: str, act: Callable[[Db], object], then: str = ""
+) -> Response:
     try:
         with hub.database.begin() as db:
             act(db)
     except CloisterError as error:
         return _survey(request, hub, caller, number, form, problem=beside_form(error))
-    return go(request, f"/surveys/{number}", said)
+    return go(request, f"/surveys/{number}{then}", said)
 
 
 def _list(
