@@ -187,13 +187,10 @@ class TableStore:
         """The rows of a source as a table under a fresh key; a failure leaves nothing."""
         key, file = new_key(), new_id()
         stored = StoredTable(file=file, digest="", length=0, wrapped_key=None, about=f"{about} file {file}")
-        working = PrivateFolder(self.folder / "working")
-        try:
-            part = working.path / "part"
+        with PrivateFolder(self.folder / "working") as working:
+            part = working / "part"
             written = write_encrypted(source, part, key, memory_limit=self.limits.memory)
             settle(part, self.path(stored))
-        finally:
-            working.remove()
         return replace(stored, digest=written.digest, length=written.bytes, wrapped_key=self._keys.wrap(key, stored.about))
 
     def _upload(self, received: Received) -> Path:
