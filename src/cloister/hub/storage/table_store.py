@@ -21,7 +21,7 @@ import hashlib
 import io
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from pathlib import Path
@@ -160,7 +160,7 @@ class TableStore:
         """
         if stored.wrapped_key is None:
             raise _damaged(name, "its key was destroyed", "a new version of the data set: upload the file again")
-        found = tried(lambda: _digest(self.path(stored)), OSError)
+        found = tried(lambda: file_digest(self.path(stored)), OSError)
         if found is None:
             raise _damaged(name, "its file is missing", _mend(stored))
         if found != stored.digest:
@@ -174,10 +174,6 @@ class TableStore:
         """
         forget()
         self.path(stored).unlink(missing_ok=True)
-
-    def unknown(self, known: Collection[str]) -> list[str]:
-        """Names of table files that are not among the known ones: left by a crash, and without their keys unreadable."""
-        return sorted(path.name for path in (self.folder / "tables").iterdir() if path.name not in known)
 
     def path(self, stored: StoredTable) -> Path:
         """Where the file of a table lies."""
@@ -217,7 +213,8 @@ def _plain(name: str) -> str:
     return name
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """SHA-256 of what is in a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

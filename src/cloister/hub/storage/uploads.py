@@ -28,6 +28,7 @@ from cloister.hub.storage.limits import KINDS, Limits, RefusedUpload
 from cloister.hub.storage.spelling import Rewriter
 from cloister.hub.storage.texts import TextCheck
 from cloister.hub.web.languages import N_
+from cloister.stored import flush
 from cloister.tables.engines.connection import connected
 from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.engines.guard import guarded, tried
@@ -146,11 +147,7 @@ def in_memory(path: Path, key: bytes) -> MemoryFile:
 def settle(part: Path, place: Path) -> None:
     """Renames a file that is on the disk, and has its new name on the disk too."""
     os.rename(part, place)
-    number = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+    flush(place.parent)
 
 
 _TAIL = 8

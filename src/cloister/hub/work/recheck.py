@@ -68,8 +68,6 @@ _STANDING = attrgetter("roles", "projects", "institution", "training", "attribut
 
 def check_unchanged(hub: Hub, caller: Caller) -> None:
     """Refuse a request that waited, where the person has become another to the policies meanwhile."""
-    if not caller.signed_in:
-        return
     with hub.database.reading() as db:
         now = present(hub, db, caller)
     if _STANDING(now) != _STANDING(caller):
