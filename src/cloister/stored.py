@@ -7,12 +7,14 @@ change, and the class and its fields may. A field that got another name since is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["Form", "Stored", "canonical"]
+__all__ = ["Form", "Stored", "canonical", "flush"]
 
 T = TypeVar("T")
 _PLAIN = frozenset({type(None), bool, int, float, str})
@@ -110,3 +112,15 @@ def canonical(value: Any, forms: Mapping[type, Form]) -> str:
 
 def _listed(values: Any, forms: Mapping[type, Form]) -> str:
     return ", ".join([canonical(each, forms) for each in values])
+
+
+def flush(path: Path) -> None:
+    """What was written of a file, or of a folder's names, is on the disk when this returns.
+
+    >>> flush(Path("."))
+    """
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

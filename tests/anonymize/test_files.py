@@ -295,7 +295,8 @@ from cloister.anonymize import Anonymizer, KAnonymity
 def killed(stage, done):
     if stage == "counting classes again":
         os.kill(os.getpid(), signal.SIGKILL)
-Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian", progress=killed).transform_file(*sys.argv[1:])
+asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian", progress=killed)
+asked.transform_file(*sys.argv[1:3], temporary_directory=sys.argv[3])
 """
 
 
@@ -327,12 +328,16 @@ def test_what_may_mean_two_things_is_published_as_it_was_written(
     assert sorted(cell for _, cell in rows) == sorted(cells * 2)
 
 
-def test_killed_half_way_there_is_no_file_of_that_name(tmp_path: Path) -> None:
+def test_killed_half_way_there_is_no_file_of_that_name_and_the_next_one_removes_its_rows(tmp_path: Path) -> None:
     pl.DataFrame({"age": [20, 21, 40, 41]}).write_parquet(tmp_path / "people.parquet")
-    goal = tmp_path / "released.parquet"
-    ended = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "people.parquet", goal], check=False)
+    goal, between = tmp_path / "released.parquet", tmp_path / "between"
+    between.mkdir()
+    ended = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "people.parquet", goal, between], check=False)
     assert ended.returncode == -9
     assert not goal.exists()
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian")
+    anonymize_file(asked, tmp_path / "people.parquet", goal, temporary_directory=between)
+    assert list(between.iterdir()) == [], "the rows that the killed one had put there"
 
 
 def test_what_duckdb_says_of_a_value_is_not_told(tmp_path: Path) -> None:

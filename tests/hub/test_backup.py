@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import cloister as cl
+from cloister.cli import cli
 from cloister.hub.backup import BackupRefused, back_up, put_back
+from cloister.hub.locks import HubRuns, shared_lock
 from cloister.hub.platform.trail import verify
 from cloister.hub.settings import Settings
 from tests.hub.house import Clock, House, Visitor
@@ -121,6 +124,20 @@ def test_it_takes_the_place_of_nothing(copied: tuple[House, Visitor, Path]) -> N
         put_back(backup, house.settings)
     with pytest.raises(BackupRefused, match="not empty"):
         back_up(house.settings, backup)
+
+
+def test_it_is_not_put_back_beside_a_hub_that_runs(copied: tuple[House, Visitor, Path]) -> None:
+    """Its files were moved away under it, and it goes on with them."""
+    house, _, backup = copied
+    lost(house, heads=True)
+    words = ["hub", "restore", str(backup), "--data", str(house.settings.data)]
+    with shared_lock(house.settings):
+        refused = CliRunner().invoke(cli, words)
+    assert isinstance(refused.exception, HubRuns)
+    assert not (house.settings.data / "hub.db").exists()
+    told = CliRunner().invoke(cli, words)
+    assert told.exit_code == 0
+    assert "revoke again what was revoked since" in told.output
 
 
 @pytest.mark.parametrize("name", ["hub.db-wal", "ledger.db-wal", "ledger.db-shm", "hub.db-journal"])

@@ -334,7 +334,7 @@ def test_whoever_looks_at_the_log_does_not_change_it(tmp_path: Path) -> None:
     assert (found.exit_code, log.read_bytes()) == (0, b'{"at":')
 
 
-def test_a_site_whose_disk_is_full_refuses_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_whose_disk_is_full_refuses_and_goes_on(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     agents, hub, _ = begun()
 
     def full(*_: Any, **__: Any) -> None:
@@ -345,6 +345,7 @@ def test_a_site_whose_disk_is_full_refuses_and_goes_on(monkeypatch: pytest.Monke
         patched.setattr(agents["a"], "_note", full)
         assert opened(agents["a"].answer(hub.messages["a"])).kind == "refused"
         assert opened(agents["a"].answer(b"garbage")).kind == "refused"
+    assert "No space left on device" in caplog.text, "its owner can see why"
     assert opened(agents["a"].answer(hub.messages["a"])).kind == "keys"
 
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import copy
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,7 @@ from cloister.anonymize.roles import check_lists, check_models, research_rows
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.tables.engines.connection import connected
+from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.expression.names import literal, quotation
 
 if TYPE_CHECKING:
@@ -110,9 +110,10 @@ def anonymize_file(
             why="what is written passes by a table of that name for a while",
             instead="a view of it under another name",
         )
-    with _opened(connection, memory_limit, temporary_directory) as duck:
+    place = None if temporary_directory is None else Path(temporary_directory)
+    with PrivateFolder(place) as folder, _opened(connection, memory_limit, folder) as duck:
         try:
-            return _anonymize(duck, anonymizer, source, goal, named=connection is not None, folder=temporary_directory)
+            return _anonymize(duck, anonymizer, source, goal, named=connection is not None, joined=folder / "rows.parquet")
         finally:
             for name in (_MAPPING, *(f"{_LABELS}{place}" for place in range(len(list(anonymizer.quasi))))):
                 duck.unregister(name)
@@ -122,9 +123,7 @@ _MAPPING = "cloister_recoding"
 _LABELS = "cloister_labels_"
 
 
-def _anonymize(
-    duck: Any, anonymizer: Anonymizer, source: str | Path, goal: Path, *, named: bool, folder: str | Path | None
-) -> WrittenFile:
+def _anonymize(duck: Any, anonymizer: Anonymizer, source: str | Path, goal: Path, *, named: bool, joined: Path) -> WrittenFile:
     progress = anonymizer.progress or silent
     rows = quotation(str(source)) if named else table_function(duck, source)
     kinds = kinds_of(duck, rows, source)
@@ -158,10 +157,9 @@ def _anonymize(
     query = published.query(duck, rows, frame, recoded)
     with under_another_name(goal) as path:
         if anonymizer.shuffle:  # one after the other: joining and sorting at once would want twice the memory
-            with tempfile.TemporaryDirectory(dir=folder) as between:
-                joined = Path(between) / "rows.parquet"
-                _copy(duck, query, joined, "writing", progress)
-                written = _copy(duck, _in_secret_order(duck, joined, random), path, "shuffling", progress)
+            _copy(duck, query, joined, "writing", progress)
+            written = _copy(duck, _in_secret_order(duck, joined, random), path, "shuffling", progress)
+            joined.unlink()
         else:
             written = _copy(duck, query, path, "writing", progress)
         sensitive = encode(frame, published.watched, missing_values=published.missing_values, told=published.watched).columns
@@ -184,15 +182,15 @@ def _copy(duck: Any, query: str, path: Path, stage: str, progress: Callable[[str
 
 
 @contextmanager
-def _opened(connection: Any, memory_limit: str | None, folder: str | Path | None) -> Iterator[Any]:
+def _opened(connection: Any, memory_limit: str | None, folder: Path) -> Iterator[Any]:
     if connection is not None:
         yield watched(connection.cursor())
         return
     limit = memory_limit or os.environ.get("CLOISTER_MEMORY_LIMIT") or _MEMORY
-    with tempfile.TemporaryDirectory(dir=folder) as spill, ExitStack() as held:
-        settings: dict[str, Any] = {"temp_directory": spill, "preserve_insertion_order": False, "memory_limit": limit}
-        with in_own_words(f"memory_limit={limit!r} is invalid", "DuckDB reads no size in it", 'memory_limit="2GiB"'):
-            own = held.enter_context(connected(settings=settings))
+    settings: dict[str, Any] = {"temp_directory": str(folder), "preserve_insertion_order": False, "memory_limit": limit}
+    with in_own_words(f"memory_limit={limit!r} is invalid", "DuckDB reads no size in it", 'memory_limit="2GiB"'):
+        own = connected(settings=settings)
+    with own:
         yield watched(own)
 
 

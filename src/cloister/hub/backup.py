@@ -15,9 +15,7 @@ What is put back never takes the place of something: where there is a hub alread
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -28,6 +26,8 @@ from typing import Any
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.edition import EDITION
 from cloister.hub.settings import Settings
+from cloister.hub.storage.table_store import file_digest
+from cloister.stored import flush
 
 _FORMAT = 1
 _MANIFEST = "manifest.json"
@@ -42,12 +42,8 @@ class BackupRefused(CloisterError):
 
 def back_up(settings: Settings, folder: Path) -> int:
     """Copy the hub of these settings into a new folder; how many files that were. The hub may be running."""
-    if settings.database or settings.ledger:
-        raise BackupRefused(
-            "The backup was not made",
-            why="the hub's databases are on PostgreSQL",
-            instead="copies of trail.head, both databases (pg_dump) and the folders vault and masked, in this order",
-        )
+    instead = "copies of trail.head, both databases (pg_dump) and the folders vault and masked, in this order"
+    _check_files(settings, "The backup was not made", instead)
     if not settings.path("hub.db").is_file():
         raise BackupRefused(
             "The backup was not made", why="there is no hub in this folder", instead="cloister hub backup FOLDER --data DIR"
@@ -69,14 +65,14 @@ def back_up(settings: Settings, folder: Path) -> int:
             for path in sorted(tables.iterdir()) if tables.is_dir() else []:
                 with contextlib.suppress(FileNotFoundError):  # destroyed meanwhile, on purpose
                     shutil.copyfile(path, folder / part / path.name)
-        files = {str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+        files = {str(path.relative_to(folder)): file_digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
         told = {"format": _FORMAT, "cloister": EDITION, "made": datetime.now(UTC).isoformat(timespec="seconds"), "files": files}
         for name in files:
             (folder / name).chmod(0o600)
-            _settle(folder / name)
+            flush(folder / name)
         (folder / _MANIFEST).write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
         (folder / _MANIFEST).chmod(0o600)
-        _settle(folder / _MANIFEST)
+        flush(folder / _MANIFEST)
     return len(files)
 
 
@@ -86,12 +82,8 @@ def put_back(folder: Path, settings: Settings) -> int:
     Heads that are still there stay: they tell what the backup lacks.
     """
     data = settings.data
-    if settings.database or settings.ledger:
-        raise BackupRefused(
-            "The backup was not put back",
-            why="the hub's databases are on PostgreSQL",
-            instead="take the lines database and ledger out of hub.toml first; afterwards cloister hub move postgresql://…",
-        )
+    instead = "take the lines database and ledger out of hub.toml first; afterwards cloister hub move postgresql://…"
+    _check_files(settings, "The backup was not put back", instead)
     if in_the_way := database_file(data):
         raise BackupRefused(
             "The backup was not put back",
@@ -108,9 +100,14 @@ def put_back(folder: Path, settings: Settings) -> int:
             part = data / f"{name}.part"
             shutil.copyfile(folder / name, part)
             part.chmod(0o600)
-            _settle(part)
+            flush(part)
             part.replace(data / name)
     return len(files)
+
+
+def _check_files(settings: Settings, what: str, instead: str) -> None:
+    if settings.database or settings.ledger:
+        raise BackupRefused(what, why="the hub's databases are on PostgreSQL", instead=instead)
 
 
 def database_file(data: Path) -> str:
@@ -139,7 +136,7 @@ def _checked(folder: Path) -> list[str]:
         if not inside:
             raise _no_backup("it names a file that no backup has")
         path = folder / name
-        if not path.is_file() or path.is_symlink() or _digest(path) != digest:
+        if not path.is_file() or path.is_symlink() or file_digest(path) != digest:
             raise _no_backup(f"{name} is missing in it, or was changed")
     return list(files)
 
@@ -149,19 +146,6 @@ def _copy_database(source: Path, target: Path) -> None:
         old.backup(new, pages=1000, sleep=0.01)
         if new.execute("PRAGMA quick_check").fetchone() != ("ok",):
             raise BackupRefused("The backup was not made", why=f"{source.name} is damaged", instead="an earlier backup")
-
-
-def _settle(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

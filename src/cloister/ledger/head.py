@@ -35,6 +35,8 @@ from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cloister.stored import flush
+
 _GROWN = 256 * 1024  # bytes; then the file is written again
 _SYNC_SECONDS = 1.0
 _PLAIN = re.compile(rb"[0-9]{1,18} [0-9a-f]{64} \.")
@@ -188,11 +190,7 @@ class HeadFile:
 
     def _sync_folder(self) -> None:
         with contextlib.suppress(OSError):
-            descriptor = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            flush(self.path.parent)
 
 
 def _written(accounts: Mapping[str, Account]) -> str:

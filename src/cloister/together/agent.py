@@ -12,13 +12,13 @@ import base64
 import ctypes
 import hashlib
 import json
+import logging
 import resource
 import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
@@ -53,6 +53,7 @@ _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before the hub is called again, after one failure and after more."""
 _MOST = 2 * LONGEST
 _PLAN = "plan"
+_LOG = logging.getLogger("cloister.together")
 _WORDS = 2000
 """Characters of what a hub says, or may have put into a refusal, that an owner is shown."""
 Note = Callable[[str, dict[str, str]], None]
@@ -97,10 +98,12 @@ class Caller:
 
     def _noted(self, event: str, about: str, what: str = "", why: str = "") -> None:
         """Notes why nothing is answered. The sender of a message may call its round anything; and where the disk is full, a no is
-        still a no, and the party goes on."""
+        still a no, the party goes on, and its owner is told by its process."""
         words = {"about": about[:64], "what": what[:_WORDS], "why": why[:_WORDS]}
-        with suppress(OSError):
+        try:
             self._note(event, {name: shown(text) for name, text in words.items() if text})
+        except OSError as error:
+            _LOG.warning("%s: %s; the log could not be written: %s", event, shown(what[:_WORDS]), error.strerror)
 
     def between(self) -> None:
         """What it does while the hub waits for no answer."""

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cloister.stored import flush
+
 READING = "reading"
 """What stands where rows were read, until the answer does."""
 _NEWEST = 64
@@ -47,7 +49,7 @@ class Journal:
         folder = self._folder / name
         if not folder.is_dir():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            type(self)(self._folder)._flush_folder()  # or the power fails, and what is in it on the disk is in no folder
+            flush(self._folder)  # or the power fails, and what is in it on the disk is in no folder
         return type(self)(folder)
 
     def has(self, name: str) -> bool:
@@ -88,7 +90,7 @@ class Journal:
                 Path(draft).unlink()
         else:
             Path(draft).replace(self._path(name))
-        self._flush_folder()
+        flush(self._folder)
 
     def names(self) -> list[str]:
         """Of what texts there are, in their order; a space in a name is given as a hyphen."""
@@ -99,7 +101,7 @@ class Journal:
         """Forgets a text."""
         if self._path(name).exists():
             self._wipe(self._path(name))
-            self._flush_folder()
+            flush(self._folder)
 
     def _wipe(self, path: Path) -> None:
         with path.open("r+b") as file:
@@ -110,13 +112,6 @@ class Journal:
 
     def _path(self, name: str) -> Path:
         return self._folder / name.replace(" ", "-")
-
-    def _flush_folder(self) -> None:
-        descriptor = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 class MemoryJournal(Journal):

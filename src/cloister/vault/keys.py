@@ -28,7 +28,6 @@ still follow from the first key: with it one can tell whether a record with a gu
 from __future__ import annotations
 
 import hmac
-import os
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -38,6 +37,7 @@ from typing import Literal
 from cloister.crypto import Keyring, RandomizedCipher, SigningKey, WrongKey, canonical_json, make_key_file, new_key
 from cloister.errors import InvalidParameter
 from cloister.noise import default_random
+from cloister.stored import flush
 from cloister.vault.errors import BackupExpired
 from cloister.vault.index import HANDLE, WordKey
 from cloister.vault.state import State
@@ -156,11 +156,7 @@ class Keys:
         draft.unlink(missing_ok=True)
         make_key_file(draft, _text(master, names, before))
         draft.replace(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        flush(self._path.parent)
 
     def backup(self, path: str | Path, *, expires: date | None = None) -> None:
         """A copy of key and state in another place. It holds the keys of people: someone who is forgotten is forgotten once every

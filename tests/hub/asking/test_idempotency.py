@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, select, update
 
-from cloister.hub.records.accounts import ApiToken
+from cloister.errors import CloisterError
+from cloister.hub.records.accounts import ApiToken, Person, PersonRole
+from cloister.hub.records.asking import Idempotency
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking import answering as way
 from cloister.hub.work import idempotency
@@ -165,6 +169,41 @@ def test_the_second_of_two_attempts_gives_what_the_first_stored(stage: Stage):
     assert body.decode() == ids[0]
     assert [each["id"] for each in stage.get("/releases").json()["releases"]] == ids
     assert len(stage.charges) == 1
+
+
+@pytest.mark.parametrize("taken", ["role", "token", "account"])
+def test_who_waited_takes_nothing_over_that_was_taken_from_them_meanwhile(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, taken: str
+):
+    def taken_away(seconds: float) -> None:
+        with stage.hub.database.begin() as db:
+            if taken == "role":
+                db.execute(delete(PersonRole).where(PersonRole.person == stage.ana.id))
+            elif taken == "token":
+                db.execute(update(ApiToken).values(revoked=stage.hub.now()))
+            else:
+                db.execute(update(Person).where(Person.id == stage.ana.id).values(blocked=True))
+            db.execute(delete(Idempotency))  # the first one failed
+
+    with stage.hub.database.begin() as db:
+        token = db.scalars(select(ApiToken.id).where(ApiToken.person == stage.ana.id)).first()
+        db.add(Idempotency(key="one", person=stage.ana.id, request=sha256(b"x").hexdigest(), created=stage.hub.now()))
+    caller = replace(stage.ana.caller, via="token", token=token or "")
+    monkeypatch.setattr(idempotency.time, "sleep", taken_away)
+    with pytest.raises(CloisterError, match=r"blocked|revoked|changed while it waited"):
+        idempotency.once(stage.hub, caller, "one", b"x", lambda claim: pytest.fail("it was worked on"))
+
+
+def test_what_another_attempt_stored_is_looked_at_before_it_is_given(stage: Stage):
+    def late(claim: idempotency.Claim) -> tuple[int, bytes]:
+        with stage.hub.database.begin() as db:
+            db.execute(update(Idempotency).values(status=201, response=b"the other's"))
+        return 201, b"mine"
+
+    seen: list[bytes] = []
+    told = idempotency.once(stage.hub, stage.ana.caller, "one", b"x", late, again=lambda _, body: seen.append(body))
+    assert told == (201, b"the other's")
+    assert seen == [b"the other's"]
 
 
 def test_many_at_once_under_one_key_are_charged_once(stage: Stage):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 import re
@@ -474,3 +475,14 @@ def _written(story: Story, text: bytes) -> Path:
     path = story.folder / "wrong"
     path.write_bytes(text)
     return path
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(keeping, "run_in_threadpool", full)
+    client = story.house.client(raise_server_exceptions=False)
+    told = client.post("/api/v1/uploads/masked", content=b"cells", headers=story.owner.bearer)
+    assert (told.status_code, told.json()["detail"]) == (502, "the hub's disk is full, or cannot be written to")
+    assert story.files() == []

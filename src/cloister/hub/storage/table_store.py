@@ -21,7 +21,7 @@ import hashlib
 import io
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from pathlib import Path
@@ -160,7 +160,7 @@ class TableStore:
         """
         if stored.wrapped_key is None:
             raise _damaged(name, "its key was destroyed", "a new version of the data set: upload the file again")
-        found = tried(lambda: _digest(self.path(stored)), OSError)
+        found = tried(lambda: file_digest(self.path(stored)), OSError)
         if found is None:
             raise _damaged(name, "its file is missing", _mend(stored))
         if found != stored.digest:
@@ -175,10 +175,6 @@ class TableStore:
         forget()
         self.path(stored).unlink(missing_ok=True)
 
-    def unknown(self, known: Collection[str]) -> list[str]:
-        """Names of table files that are not among the known ones: left by a crash, and without their keys unreadable."""
-        return sorted(path.name for path in (self.folder / "tables").iterdir() if path.name not in known)
-
     def path(self, stored: StoredTable) -> Path:
         """Where the file of a table lies."""
         return self.folder / "tables" / _plain(stored.file)
@@ -187,13 +183,10 @@ class TableStore:
         """The rows of a source as a table under a fresh key; a failure leaves nothing."""
         key, file = new_key(), new_id()
         stored = StoredTable(file=file, digest="", length=0, wrapped_key=None, about=f"{about} file {file}")
-        working = PrivateFolder(self.folder / "working")
-        try:
-            part = working.path / "part"
+        with PrivateFolder(self.folder / "working") as working:
+            part = working / "part"
             written = write_encrypted(source, part, key, memory_limit=self.limits.memory)
             settle(part, self.path(stored))
-        finally:
-            working.remove()
         return replace(stored, digest=written.digest, length=written.bytes, wrapped_key=self._keys.wrap(key, stored.about))
 
     def _upload(self, received: Received) -> Path:
@@ -220,7 +213,8 @@ def _plain(name: str) -> str:
     return name
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """SHA-256 of what is in a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -27,6 +27,8 @@ from cloister.hub.storage.foreign import FOREIGN, Reading
 from cloister.hub.storage.limits import KINDS, Limits, RefusedUpload
 from cloister.hub.storage.spelling import Rewriter
 from cloister.hub.storage.texts import TextCheck
+from cloister.hub.web.languages import N_
+from cloister.stored import flush
 from cloister.tables.engines.connection import connected
 from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.engines.guard import guarded, tried
@@ -122,13 +124,15 @@ class Upload:
         self._working.remove()
 
 
+NOT_KEPT = N_("The upload was not kept")
+FULL_DISK = {
+    "why": N_("the hub's disk is full, or cannot be written to"),
+    "instead": N_("the same upload, once the hub's administrator has made room"),
+}
+
+
 def _on_disk(work: Callable[[], None]) -> None:
-    guarded(
-        "The upload was not kept",
-        work,
-        why="the hub's disk is full, or cannot be written to",
-        instead="the same upload, once the hub's administrator has made room",
-    )
+    guarded(NOT_KEPT, work, **FULL_DISK)
 
 
 def in_memory(path: Path, key: bytes) -> MemoryFile:
@@ -143,11 +147,7 @@ def in_memory(path: Path, key: bytes) -> MemoryFile:
 def settle(part: Path, place: Path) -> None:
     """Renames a file that is on the disk, and has its new name on the disk too."""
     os.rename(part, place)
-    number = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+    flush(place.parent)
 
 
 _TAIL = 8

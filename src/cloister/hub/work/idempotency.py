@@ -30,6 +30,7 @@ from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.problems import Conflict
 from cloister.hub.records.asking import Idempotency
+from cloister.hub.work.recheck import check_unchanged
 from cloister.printable import is_text
 
 BEAT = 0.5
@@ -168,8 +169,7 @@ def once(
             with hub.database.begin() as db:
                 claim.store(db, status, body)
     except _AnsweredElsewhere:
-        found = _awaited(hub, caller, key, digest)  # none: the other attempt failed after all, and the key is ours again
-        return found if found is not None else once(hub, caller, key, request, work, again=again, alone=True, own=own)
+        return once(hub, caller, key, request, work, again=again, own=own)  # what the other attempt stored, unless it failed too
     except Exception:
         _free(hub, key)
         raise
@@ -213,6 +213,7 @@ def _awaited(hub: Hub, caller: Caller, key: str, digest: str) -> tuple[int, byte
             if time.monotonic() > end:
                 raise
             time.sleep(_LOOK)
+            check_unchanged(hub, caller)
 
 
 def _claimed(hub: Hub, caller: Caller, key: str, digest: str, busy: timedelta) -> tuple[int, bytes] | None:

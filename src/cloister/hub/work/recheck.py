@@ -26,7 +26,7 @@ from cloister.hub.generation import generation
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access import under
 from cloister.hub.platform.trail import write_alone
-from cloister.hub.problems import Missing
+from cloister.hub.problems import Conflict, Missing
 from cloister.hub.work.authorise import Authorised
 from cloister.hub.work.bounds import account_of, check_limits
 
@@ -64,6 +64,15 @@ def _come(person: Caller, caller: Caller) -> Caller:
 
 _STANDING = attrgetter("roles", "projects", "institution", "training", "attributes")
 """What policies ask of a person. It changes without a new number of facts; and time does, which ends grants and certificates."""
+
+
+def check_unchanged(hub: Hub, caller: Caller) -> None:
+    """Refuse a request that waited, where the person has become another to the policies meanwhile."""
+    with hub.database.reading() as db:
+        now = present(hub, db, caller)
+    if _STANDING(now) != _STANDING(caller):
+        why = "your roles, your projects or your certificates have changed while it waited"
+        raise Conflict("The request was refused", why=why, instead="the same once more")
 
 
 class Recheck:

@@ -210,13 +210,11 @@ class DuckDBPrepared(Prepared):
         self._turns = None if most is None else threading.Semaphore(most)
         self._holding = threading.Lock()
         self._held: Held | None = None
-        ready = False
         try:
             guarded("The table could not be prepared", lambda: self._prepare(table, secret, settings))
-            ready = True
-        finally:
-            if not ready:
-                self._folder.remove()
+        except BaseException:
+            self._folder.remove()
+            raise
 
     def _prepare(self, table: PrivateTable, secret: str, settings: dict[str, Any]) -> None:
         source, file, place = table.source, self._folder.path / "prepared.duckdb", RELATION

@@ -18,7 +18,7 @@ _LOCK = "in-use"
 
 
 class PrivateFolder:
-    """Made on construction with mode 0700; removed by `remove`, at exit, or by the next one made beside it."""
+    """Made on construction with mode 0700; removed by `remove` or `with`, at exit, or by the next one made beside it."""
 
     def __init__(self, parent: Path | None = None) -> None:
         where = Path(tempfile.gettempdir()) if parent is None else parent
@@ -31,6 +31,12 @@ class PrivateFolder:
                 break
             os.close(self._lock)  # somebody who swept came between the file and its lock, and took it away
         self.remove = weakref.finalize(self, _remove, self.path, self._lock, os.getpid())
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
 
 
 def _remove(path: Path, lock: int, process: int) -> None:

@@ -15,7 +15,6 @@ A file of one has each value with its margin, and where it came from:
 from __future__ import annotations
 
 import io
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -58,6 +57,7 @@ from cloister.session.releases.stored_kinds import BY_FIELDS
 from cloister.tables import Place
 from cloister.tables.declaring.plain import domain_of
 from cloister.tables.engines.connection import connected
+from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.expression.names import literal
 
 Form = Literal["csv", "xlsx", "parquet", "readable", "json"]
@@ -191,8 +191,8 @@ def _zip(files: dict[str, bytes]) -> bytes:
 def _parquet(table: Frame, told: str, folder: Path) -> bytes:
     import duckdb
 
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        path = Path(place) / "release.parquet"
+    with PrivateFolder(folder) as place:
+        path = place / "release.parquet"
         try:
             with connected() as connection:
                 connection.register("released", table.to_arrow())

@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from cloister.crypto import fingerprint
-from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
+from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import data_set_object
@@ -46,6 +46,7 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
+from cloister.hub.storage.uploads import FULL_DISK, NOT_KEPT
 from cloister.printable import is_text
 from cloister.together import apply_difference
 from cloister.together.coordinator import Presence
@@ -141,8 +142,10 @@ async def received(hub: Hub, caller: Caller, stream: AsyncIterator[bytes]) -> Wa
         raise InvalidParameter(
             "The upload is invalid", why="it ended before it was whole", instead="the same upload once more"
         ) from None
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise EngineError(NOT_KEPT, **FULL_DISK) from None
         raise
     part.chmod(0o600)
     part.rename(_waiting_file(hub, caller, number))
