@@ -15,7 +15,7 @@ Only declarations are read here, and they are public.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -218,8 +218,10 @@ def _names(table: PrivateTable | PublicTable) -> tuple[str, ...]:
     return (*table.columns, *(() if table.unit is None else (table.unit,)))
 
 
-def without_quotes(sql: str, tables: Tables, dialect: str | None) -> list[str]:
-    """Declared columns that stand in a text without the quotes that they need: with these it can be read.
+def without_quotes(
+    sql: str, tables: Tables, dialect: str | None, reads: Callable[[str, Tables, str | None], bool] | None = None
+) -> list[str]:
+    """Declared columns that stand in a text without the quotes that they need: with these it can be read, as `reads` says.
 
     >>> import cloister as cl
     >>> staff = cl.PrivateTable({"Alter": [1]}, {"Alter": cl.Integer(0, 9)})
@@ -232,9 +234,9 @@ def without_quotes(sql: str, tables: Tables, dialect: str | None) -> list[str]:
     for flags in (0, re.IGNORECASE) if known else ():  # first as declared: a keyword that is one often has other letters
         bare = re.compile(rf"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", flags)
         found = list(dict.fromkeys(known[each.lower()] for each in bare.findall(sql) if each))[:_MOST_BARE]
-        for names in [*([each] for each in found), found]:
+        for names in [*([each] for each in found), found, [each for each in found if not each.isidentifier()]]:
             put = partial(_with_quotes, known, names, dialect)
-            if names and _can_be_read(bare.sub(put, sql), dialect):
+            if names and (reads or _can_be_read)(bare.sub(put, sql), tables, dialect):
                 return names
     return []
 
@@ -244,7 +246,7 @@ def _with_quotes(known: Mapping[str, str], names: Sequence[str], dialect: str | 
     return str(exp.to_identifier(name, quoted=True).sql(dialect=dialect_named(dialect))) if name in names else found[0]
 
 
-def _can_be_read(sql: str, dialect: str | None) -> bool:
+def _can_be_read(sql: str, _: Tables, dialect: str | None) -> bool:
     try:
         with unheard():
             return statement(sql, dialect) is not None
