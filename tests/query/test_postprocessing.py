@@ -588,5 +588,5 @@ def test_a_nested_query_of_several_rows_is_refused_before_the_charge(sql: str) -
 
 def test_a_nested_query_of_one_declared_group_is_answered() -> None:
     with fresh() as session:
-        session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t WHERE town = 'Delft') AS share FROM t", spend=1)  # noqa: S608
-        session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t LIMIT 1) AS share FROM t", spend=1)  # noqa: S608
+        session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t WHERE town = 'Delft') AS share FROM t", spend=1)
+        session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t LIMIT 1) AS share FROM t", spend=1)

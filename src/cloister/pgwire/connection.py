@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor as Pool
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from cloister.pgwire.portals import Columns, Portal
 from cloister.pgwire.reading import read_all
 from cloister.pgwire.results import Column, Result
 from cloister.pgwire.statements import Statement
-from cloister.pgwire.types import TYPES
+from cloister.pgwire.types import SPOKEN, TYPES
 from cloister.pgwire.variables import REPORTED, spelled
 
 
@@ -88,7 +89,7 @@ class Work:
             self._left = None
             await self._turn(deadline)
             try:
-                job = pool.submit(call)
+                job = pool.submit(copy_context().run, call)
             except RuntimeError:  # the hub stops
                 self._turns.release()
                 raise
@@ -235,10 +236,10 @@ class Connection:
     # ── the simple protocol ──────────────────────────────────────────────────────────────────────
 
     async def _simple(self, body: protocol.Body) -> None:
-        text = body.text()
-        body.end()
         variables = self._executor.variables
         try:
+            text = body.text()
+            body.end()
             found = await self._quickly(lambda: read_all(text))
             if not found:
                 self._writer.write(protocol.EMPTY)
@@ -406,6 +407,8 @@ class Connection:
             value = self._executor.variables.get(name)
             if self._reported.get(name) != value:
                 self._reported[name] = value
+                if name == "client_encoding":
+                    SPOKEN.set(value)
                 self._writer.write(protocol.parameter_status(spelled(name), value))
 
     async def _ready(self) -> None:

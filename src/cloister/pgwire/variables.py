@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.pgwire.backend import Asking
 from cloister.pgwire.failures import Refused
+from cloister.pgwire.types import CODECS
 from cloister.privacy import exact_positive, text_of
 from cloister.session.releases.uncertainty import check_confidence
 
@@ -64,6 +65,15 @@ server_version server_version_num session_authorization
 _FIXED = _UNCHANGED.split()
 _SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
 _TRUTHS = {"on": "on", "true": "on", "yes": "on", "1": "on", "t": "on", "off": "off", "false": "off", "no": "off", "0": "off"}
+_ENCODINGS = {
+    **dict.fromkeys(("UNICODE", "SQLASCII"), "UTF8"),
+    **dict.fromkeys(("WIN936", "CP936", "EUCCN"), "GBK"),
+    **dict.fromkeys(("WIN950", "CP950"), "BIG5"),
+    **dict.fromkeys(("WIN932", "CP932", "SHIFTJIS", "MSKANJI"), "SJIS"),
+    **dict.fromkeys(("WIN949", "CP949", "EUCKR"), "UHC"),
+    "ISO88591": "LATIN1",
+    "ISO885915": "LATIN9",
+}
 _UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "": 1}
 
 _TOLD = """
@@ -240,9 +250,13 @@ def _checked(name: str, value: str) -> str:
             raise InvalidParameter(f"SET {name} is invalid", why="it is neither on nor off", instead=f"SET {name} = on")
         return _TRUTHS[value.lower()]
     elif name == "client_encoding":
-        if "".join(filter(str.isalnum, value.upper())) not in ("UTF8", "UNICODE", "SQLASCII"):
-            raise InvalidParameter("SET client_encoding is invalid", why="only UTF8 is spoken", instead="PGCLIENTENCODING=UTF8")
-        return "UTF8"
+        called = "".join(filter(str.isalnum, value.upper())).replace("WINDOWS", "WIN")
+        called = _ENCODINGS.get(called, called)
+        if called not in CODECS:
+            raise InvalidParameter(
+                "SET client_encoding is invalid", why=f"what is spoken is {', '.join(CODECS)}", instead="PGCLIENTENCODING=UTF8"
+            )
+        return called
     elif name == "datestyle":
         if not value.upper().startswith("ISO"):
             raise InvalidParameter("SET DateStyle is invalid", why="dates are written as ISO 8601", instead="ISO")

@@ -121,7 +121,7 @@ def keys_of(layout: Layout, shapes: Sequence[Shape]) -> dict[str, Series]:
         return {}
     keys = grid.labels()
     shown = {column.name: keys[column.source] for column in layout.columns if column.source in keys}
-    return {**shown, **{"": series for series in keys.values()}}
+    return {**shown, **dict(zip([""], keys.values(), strict=False))}
 
 
 def kind_of_key(axis: Axis) -> Kind:
