@@ -74,6 +74,7 @@ class Work:
 
     def __init__(self, turns: asyncio.Semaphore) -> None:
         self._turns = turns
+        self._gone = False
         self._left: asyncio.Future[Any] | None = None
         self._given_up: asyncio.Future[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
@@ -83,6 +84,8 @@ class Work:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         self._given_up = loop.create_future()
+        if self._gone:
+            self.cancel()
         try:
             if self._left is not None and not await self._ended(self._left, deadline):
                 raise self._refused()
@@ -112,6 +115,11 @@ class Work:
         """Gives up on the call that is waited for, where there is one."""
         if self._given_up is not None and not self._given_up.done():
             self._given_up.set_result(None)
+
+    def leave(self) -> None:
+        """Its client has gone: what has not begun never does, and is charged nothing."""
+        self._gone = True
+        self.cancel()
 
     async def finished(self) -> None:
         """Waits for what goes on."""
@@ -187,19 +195,39 @@ class Connection:
         """From the first ReadyForQuery to the end."""
         self._report()
         await self._ready()
-        while True:
-            async with asyncio.timeout(self._limits.idle):
-                letter, body = await protocol.read_message(self._reader, self._limits.message)
-            if letter == "X":
-                return
-            if self._skipping and letter not in ("S", "Q", "F"):
-                continue
-            try:
-                await self._answer(letter, body)
-            except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
-                raise
-            except Exception as error:  # whatever it was, the client gets an error and the connection lives on
-                await self._failed(error, extended=letter in "PBDEC")
+        ahead = self._listened()
+        try:
+            while True:
+                async with asyncio.timeout(self._limits.idle):
+                    letter, body = await ahead
+                if letter == "X":
+                    return
+                ahead = self._listened()
+                if self._skipping and letter not in ("S", "Q", "F"):
+                    continue
+                try:
+                    await self._answer(letter, body)
+                except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+                    raise
+                except Exception as error:  # whatever it was, the client gets an error and the connection lives on
+                    await self._failed(error, extended=letter in "PBDEC")
+        finally:
+            ahead.cancel()
+
+    def _listened(self) -> asyncio.Future[tuple[str, protocol.Body]]:
+        """The next message, read while the one before it is answered: so a client that goes is heard."""
+        ahead = asyncio.ensure_future(self._next())
+        ahead.add_done_callback(_unheard)
+        return ahead
+
+    async def _next(self) -> tuple[str, protocol.Body]:
+        try:
+            found = await protocol.read_message(self._reader, self._limits.message)
+        except (OSError, EOFError):
+            found = "X", protocol.Body(b"")  # gone without a word
+        if found[0] == "X":
+            self.work.leave()
+        return found
 
     async def _answer(self, letter: str, body: protocol.Body) -> None:
         match letter:
