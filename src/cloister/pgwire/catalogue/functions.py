@@ -7,7 +7,9 @@ that say about what does not exist here (indexes, rules, sizes) give NULL or not
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 
+from cloister.pgwire.variables import zone_of
 from cloister.tables.expression.names import literal
 
 PREFIX = "pg__"
@@ -135,6 +137,18 @@ def reads(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_READ.findall(" ".join(MACROS[name]))))
 
 
+def present(zone: str) -> dict[str, str]:
+    """What stands for functions that say what time it is, in a time zone.
+
+    >>> present("8")["current_date"]
+    'CAST(CAST(now() AS TIMESTAMP) + INTERVAL 28800 SECOND AS DATE)'
+    """
+    ahead = datetime.now(zone_of(zone)).utcoffset() or timedelta()
+    now = f"CAST(now() AS TIMESTAMP) + INTERVAL {int(ahead.total_seconds())} SECOND"
+    moments = dict.fromkeys(("now", "current_timestamp", "localtimestamp", "transaction_timestamp"), f"({now})")
+    return {**moments, "current_date": f"CAST({now} AS DATE)"}
+
+
 def constants(*, user: str, database: str, version: str) -> dict[str, str]:
     """What stands for functions without arguments that say about the connection.
 
@@ -143,5 +157,4 @@ def constants(*, user: str, database: str, version: str) -> dict[str, str]:
     """
     names = {"current_user": user, "session_user": user, "user": user, "current_role": user, "version": version}
     names |= {"current_database": database, "current_catalog": database, "current_schema": "public"}
-    now = dict.fromkeys(("now", "current_timestamp", "transaction_timestamp"), "CAST(now() AS TIMESTAMP)")
-    return {name: literal(value) for name, value in names.items()} | now
+    return {name: literal(value) for name, value in names.items()}
