@@ -82,7 +82,7 @@ def without_rows(question: Select, declared: Callable[[], Tables]) -> Select:
         return question
     [name] = words(found[1])
     table = next((each for known, each in declared().items() if known.lower() == name.lower.lower()), None)
-    if not isinstance(table, PrivateTable):  # of any other kind the rows may leave, or are refused for what it is
+    if table is None:
         return question
     columns = [
         exp.alias_(exp.cast(exp.null(), kind, dialect="postgres"), each, quoted=True).sql("postgres")

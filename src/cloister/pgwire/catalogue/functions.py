@@ -21,7 +21,7 @@ _NULLS = """pg_get_expr/2 pg_get_expr/3 pg_get_indexdef/1 pg_get_indexdef/3 pg_g
     shobj_description/2 pg_relation_size/1 pg_total_relation_size/1 pg_table_size/1 pg_database_size/1 pg_indexes_size/1
     pg_stat_get_numscans/1 inet_server_addr/0 inet_server_port/0 inet_client_addr/0 inet_client_port/0 txid_current/0
     pg_last_xlog_replay_location/0 pg_last_wal_replay_lsn/0 pg_get_function_sqlbody/1 pg_tablespace_size/1
-    pg_get_function_arg_default/2 pg_conf_load_time/0 pg_advisory_unlock_all/0"""
+    pg_get_function_arg_default/2 pg_conf_load_time/0 pg_export_snapshot/0 pg_advisory_unlock_all/0"""
 _TRUES = """pg_table_is_visible/1 pg_type_is_visible/1 pg_function_is_visible/1 pg_opclass_is_visible/1 pg_collation_is_visible/1
     has_schema_privilege/2 has_schema_privilege/3 has_table_privilege/2 has_table_privilege/3 has_database_privilege/2
     has_database_privilege/3 has_any_column_privilege/2 has_any_column_privilege/3 has_column_privilege/3 pg_has_role/2
@@ -73,6 +73,7 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
     ),
     "pg_options_to_table": ("(o) AS TABLE SELECT NULL AS option_name, NULL AS option_value WHERE FALSE",),
     "pg_get_userbyid": ("(o) AS (SELECT rolname FROM pg.pg_roles WHERE oid = o)",),
+    "pg_show_all_settings": ("() AS TABLE SELECT * FROM pg.pg_settings",),
     "pg_timezone_names": ("() AS TABLE SELECT 'UTC' AS name, 'UTC' AS abbrev, INTERVAL 0 SECOND AS utc_offset, FALSE AS is_dst",),
     "pg_size_pretty": ("(n) AS NULL",),
     "pg_my_temp_schema": ("() AS 0",),
