@@ -23,7 +23,6 @@ from cloister.pgwire.parameters import bound
 from cloister.pgwire.statements import Select, Set
 from cloister.pgwire.words import unquoted, without, words
 from cloister.query.remedies import with_plain_signs
-from cloister.tables import PrivateTable
 from cloister.tables.expression.names import literal
 
 

@@ -21,52 +21,42 @@ from cloister.session.releases.uncertainty import check_confidence
 
 VERSION = "15.0"
 
+_EMPTY = """
+application_name cloister.algorithm cloister.project cloister.purpose cloister.spend cloister.within session_authorization
+"""
+_ON = """
+default_transaction_read_only enable_nestloop enable_seqscan integer_datetimes standard_conforming_strings
+synchronize_seqscans transaction_read_only
+"""
+_OFF = "cloister.fresh cloister.margins is_superuser jit row_security ssl"
+_NONE = """
+idle_in_transaction_session_timeout lock_timeout max_parallel_workers_per_gather ssl_renegotiation_limit statement_timeout
+"""
 _DEFAULTS = {
-    "application_name": "",
+    **dict.fromkeys(_EMPTY.split(), ""),
+    **dict.fromkeys(_ON.split(), "on"),
+    **dict.fromkeys(_OFF.split(), "off"),
+    **dict.fromkeys(_NONE.split(), "0"),
     "bytea_output": "hex",
     "client_encoding": "UTF8",
     "client_min_messages": "notice",
-    "cloister.algorithm": "",
     "cloister.confidence": "0.95",
-    "cloister.fresh": "off",
-    "cloister.margins": "off",
-    "cloister.project": "",
-    "cloister.purpose": "",
-    "cloister.spend": "",
-    "cloister.within": "",
     "datestyle": "ISO, MDY",
     "default_transaction_isolation": "read committed",
-    "default_transaction_read_only": "on",
-    "enable_nestloop": "on",
-    "enable_seqscan": "on",
     "extra_float_digits": "1",
-    "idle_in_transaction_session_timeout": "0",
-    "integer_datetimes": "on",
     "intervalstyle": "postgres",
-    "is_superuser": "off",
-    "jit": "off",
     "lc_collate": "C.UTF-8",
     "lc_ctype": "C.UTF-8",
     "lc_messages": "C",
-    "lock_timeout": "0",
     "max_connections": "100",
     "max_identifier_length": "63",
     "max_index_keys": "32",
-    "max_parallel_workers_per_gather": "0",
-    "row_security": "off",
     "search_path": "public",
     "server_encoding": "UTF8",
     "server_version": VERSION,
     "server_version_num": "150000",
-    "session_authorization": "",
-    "ssl": "off",
-    "ssl_renegotiation_limit": "0",
-    "standard_conforming_strings": "on",
-    "statement_timeout": "0",
-    "synchronize_seqscans": "on",
     "timezone": "UTC",
     "transaction_isolation": "read committed",
-    "transaction_read_only": "on",
     "work_mem": "4MB",
 }
 _UNCHANGED = """
@@ -311,5 +301,5 @@ def _milliseconds(value: str) -> float:
 
 
 def _unknown(name: str) -> Refused:
-    names = ", ".join(name for name in _DEFAULTS if name.startswith("cloister."))
+    names = ", ".join(name for name in sorted(_DEFAULTS) if name.startswith("cloister."))
     return Refused(f"The setting {name[:63]!r} was not found", why=f"cloister's are {names}", instead="SHOW ALL", code="42704")
