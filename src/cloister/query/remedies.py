@@ -24,7 +24,7 @@ from sqlglot import exp
 
 from cloister.errors import CloisterError
 from cloister.privacy import text_of
-from cloister.query.dialect import canonical, dialect_named
+from cloister.query.dialect import DIALECTS, canonical, dialect_named
 from cloister.query.refusals import EXAMPLE
 from cloister.query.sources import Tables
 from cloister.query.words import statement, unheard
@@ -228,6 +228,8 @@ def without_quotes(
     >>> without_quotes("SELECT AVG(Alter) FROM staff", {"staff": staff}, None)
     ['Alter']
     """
+    if not isinstance(sql, str) or (canonical(dialect) or "ansi") not in DIALECTS:
+        return []
     declared = {name for table in tables.values() for name in _names(table)}
     known = {each.lower(): each for each in declared if needs_quotes(each.lower(), canonical(dialect) or "")}
     longest_first = sorted(known.values(), key=len, reverse=True)
