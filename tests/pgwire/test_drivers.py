@@ -247,11 +247,35 @@ def test_who_asks_for_no_row_is_told_the_declared_columns_at_no_cost(running: Ru
         for other in (
             "SELECT * FROM people LIMIT 1",
             "SELECT * FROM people WHERE 0 = 1 OR age > 3",
-            "SELECT * FROM towns LIMIT 0",
+            "SELECT * FROM towns LIMIT 1",
         ):
             with pytest.raises(psycopg.errors.FeatureNotSupported):
                 connection.execute(other)
     assert running.charges == 0
+
+
+def test_the_columns_of_a_public_table_are_told_too(running: Running) -> None:
+    with running.connect() as connection:
+        found = connection.execute("SELECT * FROM public.towns LIMIT 0")
+        assert [(each.name, each.type_code) for each in found.description or ()] == [("town", 25), ("size", 20)]
+        assert found.fetchall() == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select character_set_name from INFORMATION_SCHEMA.character_sets",  # Power BI
+        "SELECT pg_is_in_recovery(), pg_export_snapshot(), (select count(*) from pg_stat_wal_receiver)",  # DuckDB
+        "SELECT set_config('bytea_output','hex',false) FROM pg_show_all_settings() WHERE name = 'bytea_output'",  # pgAdmin
+        """with privileges as (select NULL as role, t.schemaname as schema, t.objectname as table,
+            pg_catalog.has_any_column_privilege(current_user, t.objectname, 'update') as update, true as select
+            from (select schemaname, tablename as objectname from pg_catalog.pg_tables) t)
+            select t.* from privileges t where t.select or t.update""",  # Metabase
+    ],
+)
+def test_what_tools_ask_first_is_answered(running: Running, sql: LiteralString) -> None:
+    with running.connect() as connection:
+        assert connection.execute(sql).fetchall()
 
 
 @pytest.mark.parametrize(

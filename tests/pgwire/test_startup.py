@@ -220,7 +220,8 @@ def test_a_client_that_leaves_is_charged_and_its_session_closed_afterwards(start
     assert running.charges == 1
 
 
-def test_what_a_client_that_has_gone_still_waited_for_is_never_asked(start: Start) -> None:
+@pytest.mark.parametrize("last", [b"", message("X")], ids=["falls silent", "says goodbye"])
+def test_what_a_client_that_has_gone_still_waited_for_is_never_asked(start: Start, last: bytes) -> None:
     running, backend = waiting(start, Limits(askers=1))
     with Raw(running.port).log_in() as first:
         first.query("SET cloister.spend = 1")
@@ -228,7 +229,7 @@ def test_what_a_client_that_has_gone_still_waited_for_is_never_asked(start: Star
         assert backend.asked.wait(30)
         second = Raw(running.port).log_in()
         second.query("SET cloister.spend = 1")
-        second.send(message("Q", text("SELECT SUM(age) FROM people")))
+        second.send(message("Q", text("SELECT SUM(age) FROM people")), last)
         second.socket.shutdown(socket.SHUT_RDWR)
         second.socket.close()
         assert backend.closed.wait(30), "its session ends although the other's question goes on"

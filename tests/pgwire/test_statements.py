@@ -187,7 +187,7 @@ def test_settings_follow_their_transaction() -> None:
         ("cloister.within", "0"),
         ("cloister.confidence", "1"),
         ("cloister.margins", "perhaps"),
-        ("client_encoding", "LATIN1"),
+        ("client_encoding", "EBCDIC"),
         ("datestyle", "German"),
         ("statement_timeout", "soon"),
         ("server_version", "16"),

@@ -158,3 +158,14 @@ def test_what_cannot_be_read_says_which_name_needs_quotes(sql: str, names: str) 
     with pytest.raises(cl.UnsupportedQuery) as other:
         parse("SELECT AVG(Alter) FROM survey", known, "mysql")
     assert other.value.instead == "`Alter`"
+
+
+@pytest.mark.parametrize("name", ["Age (years)", "Größe (cm)", "a & b", "Age in years", "first.name", "age [y]", "income-2020"])
+def test_a_column_whose_name_reads_as_something_else_is_told_to_be_quoted(name: str) -> None:
+    known = {"survey": cl.PrivateTable({name: [], "pay": []}, columns={name: cl.Integer(0, 9), "pay": cl.Integer(0, 9)})}
+    for sql in (f"SELECT AVG({name}) AS m FROM survey", f"SELECT COUNT(*) AS n FROM survey WHERE {name.lower()} > 3"):
+        with pytest.raises(cl.CloisterError, match="only with the column") as told:
+            parse(sql, known)
+        assert told.value.instead == quoted(name)
+    with pytest.raises(cl.UnsupportedQuery, match="The function 'nonsense'"):  # quotes mend nothing here
+        parse(f"SELECT AVG({name}), nonsense(pay) FROM survey", known)

@@ -567,3 +567,26 @@ def test_a_part_of_keys_alone_is_refused_for_that(session: cl.Session, sql: str)
         session.sql(sql, spend=1)
     assert "COUNT(*) beside them" in refusal.value.instead
     session.columns(sql.replace("sex FROM", "sex, COUNT(*) AS n FROM").replace("AS r FROM", "AS r, COUNT(*) AS n FROM"))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT (SELECT COUNT(*) FROM people GROUP BY sex) AS n",
+        f"WITH t AS {T} SELECT town, n / (SELECT n FROM t) AS share FROM t",
+        f"WITH t AS {T} SELECT town, n / (SELECT n FROM t WHERE town <> 'Delft') AS share FROM t",
+        "SELECT COUNT(*) AS n, (SELECT town FROM towns) AS s FROM people",
+    ],
+)
+def test_a_nested_query_of_several_rows_is_refused_before_the_charge(sql: str) -> None:
+    with fresh() as session:
+        for ask in (session.explain, session.sql):
+            with pytest.raises(cl.UnsupportedQuery):
+                ask(sql, spend=1)
+        assert session.spent == cl.PureDP(0)
+
+
+def test_a_nested_query_of_one_declared_group_is_answered() -> None:
+    with fresh() as session:
+        session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t WHERE town = 'Delft') AS share FROM t", spend=1)
+        session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t LIMIT 1) AS share FROM t", spend=1)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor as Pool
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from cloister.pgwire.portals import Columns, Portal
 from cloister.pgwire.reading import read_all
 from cloister.pgwire.results import Column, Result
 from cloister.pgwire.statements import Statement
-from cloister.pgwire.types import TYPES
+from cloister.pgwire.types import SPOKEN, TYPES
 from cloister.pgwire.variables import REPORTED, spelled
 
 
@@ -73,6 +74,7 @@ class Work:
 
     def __init__(self, turns: asyncio.Semaphore) -> None:
         self._turns = turns
+        self._gone = False
         self._left: asyncio.Future[Any] | None = None
         self._given_up: asyncio.Future[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
@@ -82,13 +84,15 @@ class Work:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         self._given_up = loop.create_future()
+        if self._gone:
+            self.cancel()
         try:
             if self._left is not None and not await self._ended(self._left, deadline):
                 raise self._refused()
             self._left = None
             await self._turn(deadline)
             try:
-                job = pool.submit(call)
+                job = pool.submit(copy_context().run, call)
             except RuntimeError:  # the hub stops
                 self._turns.release()
                 raise
@@ -111,6 +115,11 @@ class Work:
         """Gives up on the call that is waited for, where there is one."""
         if self._given_up is not None and not self._given_up.done():
             self._given_up.set_result(None)
+
+    def leave(self) -> None:
+        """Its client has gone: what has not begun never does, and is charged nothing."""
+        self._gone = True
+        self.cancel()
 
     async def finished(self) -> None:
         """Waits for what goes on."""
@@ -186,19 +195,39 @@ class Connection:
         """From the first ReadyForQuery to the end."""
         self._report()
         await self._ready()
-        while True:
-            async with asyncio.timeout(self._limits.idle):
-                letter, body = await protocol.read_message(self._reader, self._limits.message)
-            if letter == "X":
-                return
-            if self._skipping and letter not in ("S", "Q", "F"):
-                continue
-            try:
-                await self._answer(letter, body)
-            except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
-                raise
-            except Exception as error:  # whatever it was, the client gets an error and the connection lives on
-                await self._failed(error, extended=letter in "PBDEC")
+        ahead = self._listened()
+        try:
+            while True:
+                async with asyncio.timeout(self._limits.idle):
+                    letter, body = await ahead
+                if letter == "X":
+                    return
+                ahead = self._listened()
+                if self._skipping and letter not in ("S", "Q", "F"):
+                    continue
+                try:
+                    await self._answer(letter, body)
+                except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+                    raise
+                except Exception as error:  # whatever it was, the client gets an error and the connection lives on
+                    await self._failed(error, extended=letter in "PBDEC")
+        finally:
+            ahead.cancel()
+
+    def _listened(self) -> asyncio.Future[tuple[str, protocol.Body]]:
+        """The next message, read while the one before it is answered: so a client that goes is heard."""
+        ahead = asyncio.ensure_future(self._next())
+        ahead.add_done_callback(_unheard)
+        return ahead
+
+    async def _next(self) -> tuple[str, protocol.Body]:
+        try:
+            found = await protocol.read_message(self._reader, self._limits.message)
+        except (OSError, EOFError):
+            found = "X", protocol.Body(b"")  # gone without a word
+        if found[0] == "X":
+            self.work.leave()
+        return found
 
     async def _answer(self, letter: str, body: protocol.Body) -> None:
         match letter:
@@ -235,10 +264,10 @@ class Connection:
     # ── the simple protocol ──────────────────────────────────────────────────────────────────────
 
     async def _simple(self, body: protocol.Body) -> None:
-        text = body.text()
-        body.end()
         variables = self._executor.variables
         try:
+            text = body.text()
+            body.end()
             found = await self._quickly(lambda: read_all(text))
             if not found:
                 self._writer.write(protocol.EMPTY)
@@ -406,6 +435,8 @@ class Connection:
             value = self._executor.variables.get(name)
             if self._reported.get(name) != value:
                 self._reported[name] = value
+                if name == "client_encoding":
+                    SPOKEN.set(value)
                 self._writer.write(protocol.parameter_status(spelled(name), value))
 
     async def _ready(self) -> None:

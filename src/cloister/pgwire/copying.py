@@ -14,7 +14,7 @@ from cloister.pgwire.failures import Refused
 from cloister.pgwire.protocol import message
 from cloister.pgwire.results import Column
 from cloister.pgwire.statements import Copy, CopyFormat, Select
-from cloister.pgwire.types import TYPES, to_binary, to_text
+from cloister.pgwire.types import TYPES, decoded, encoded, to_binary, to_text
 from cloister.pgwire.words import OPENERS, Rest, unquoted, words
 
 _PIECE = 500
@@ -157,12 +157,12 @@ def _row(columns: Sequence[Column], row: Sequence[Any], how: CopyFormat) -> byte
         parts = [b"\xff\xff\xff\xff" if each is None else struct.pack("!i", len(each)) + each for each in sent]
         return struct.pack("!h", len(parts)) + b"".join(parts)
     texts = [to_text(value, kind) for value, kind in zip(row, kinds, strict=True)]
-    return _line([None if each is None else each.decode() for each in texts], how, alone=len(columns) == 1)
+    return _line([None if each is None else decoded(each) for each in texts], how, alone=len(columns) == 1)
 
 
 def _line(texts: Sequence[str | None], how: CopyFormat, *, alone: bool) -> bytes:
     written = [how.nothing if each is None else _written(each, how, alone=alone) for each in texts]
-    return (how.between.join(written) + "\n").encode()
+    return encoded(how.between.join(written) + "\n")
 
 
 def _written(text: str, how: CopyFormat, *, alone: bool) -> str:

@@ -347,7 +347,7 @@ class Executor:
 
     def _transaction(self, statement: Transaction) -> Result:
         variables, portals, tag = self.variables, self.store.portals, statement.tag
-        if statement.step in ("savepoint", "release", "rollback to") and variables.state == "I":
+        if statement.name and variables.state == "I":
             raise Refused(f"{tag} was refused", why="no transaction has begun", instead="BEGIN", code="25P01")
         match statement.step:
             case "begin":
@@ -355,6 +355,8 @@ class Executor:
             case "commit" | "rollback":
                 committed = variables.finish(commit=statement.step == "commit")
                 portals.end(commit=committed)
+                if statement.name:
+                    variables.begin()
                 tag = "COMMIT" if committed else "ROLLBACK"
             case "savepoint":
                 variables.mark(statement.name)

@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 
 from cloister.pgwire.failures import Refused
-from cloister.pgwire.types import REAL, TYPES, WHOLE, named
+from cloister.pgwire.types import REAL, TYPES, WHOLE, decoded, encoded, named
 from cloister.pgwire.words import Word
 from cloister.tables.expression.names import literal
 
@@ -95,7 +95,7 @@ def spell(value: bytes | None, oid: int, binary: bool, place: int) -> str:
 
 def _literal(value: bytes, name: str, binary: bool) -> str:
     if name in _TEXTS:
-        text = value.decode()
+        text = decoded(value)
         if "\0" in text:
             raise ValueError
         return literal(text)
@@ -185,7 +185,7 @@ def _array(value: bytes, element: str, binary: bool, place: int) -> str:
             found.append(spell(None if size < 0 else value[at + 4 : at + 4 + size], oid, True, place))
             at += 4 + max(size, 0)
         return f"ARRAY[{', '.join(found)}]"
-    found = [spell(None if each is None else each.encode(), oid, False, place) for each in elements_of(value.decode())]
+    found = [spell(None if each is None else encoded(each), oid, False, place) for each in elements_of(decoded(value))]
     return f"ARRAY[{', '.join(found)}]"
 
 

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Sequence
 
 from cloister.pgwire.failures import Failure, Refused
-from cloister.pgwire.types import WireType, to_binary, to_text
+from cloister.pgwire.types import CODECS, SPOKEN, WireType, decoded, encoded, to_binary, to_text
 from cloister.printable import shown
 
 CANCEL, TLS, GSS, VERSION_3 = 80877102, 80877103, 80877104, 3
@@ -40,12 +40,7 @@ class Body:
         if end < 0:
             raise breach("a text in it does not end")
         found, self._at = self._data[self._at : end], end + 1
-        try:
-            return found.decode()
-        except UnicodeDecodeError:
-            raise Refused(
-                "The message is invalid", why="a text in it is not UTF-8", instead="client_encoding = UTF8", code="22021"
-            ) from None
+        return decoded(found)
 
     def take(self, size: int) -> bytes:
         """So many bytes."""
@@ -127,8 +122,8 @@ def message(letter: str, body: bytes = b"") -> bytes:
 
 
 def text(value: str) -> bytes:
-    """A text with its zero byte."""
-    return shown(value, lines=True).encode() + b"\0"
+    """A text with its zero byte, and with ? for what the client's encoding lacks."""
+    return shown(value, lines=True).encode(CODECS[SPOKEN.get()], "replace") + b"\0"
 
 
 AUTHENTICATED = message("R", struct.pack("!i", 0))
@@ -172,7 +167,7 @@ def parameters(types: Sequence[int]) -> bytes:
 def description(columns: Iterable[tuple[str, WireType]], formats: Sequence[int]) -> bytes:
     """Names and types of the columns that follow."""
     told = [
-        text(name) + struct.pack("!IhIhih", 0, 0, kind.oid, kind.size, -1, binary)
+        encoded(shown(name, lines=True)) + struct.pack("!xIhIhih", 0, 0, kind.oid, kind.size, -1, binary)
         for (name, kind), binary in zip(columns, formats, strict=True)
     ]
     return message("T", struct.pack("!H", len(told)) + b"".join(told))

@@ -144,6 +144,10 @@ load security do call checkpoint reassign
 """
 _WRITES = frozenset(_WRITING.split())
 _NEWS = ("listen", "notify")
+_LEVELS = ("serializable", "repeatable read", "read committed", "read uncommitted")
+_MODES = [each.split() for each in ("read only", "read write", "deferrable", "not deferrable")]
+_MODES += [["isolation", "level", *each.split()] for each in _LEVELS]
+_OPTIONS = ("analyze", "buffers", "costs", "format", "generic_plan", "memory", "settings", "summary", "timing", "verbose", "wal")
 
 
 def read_all(text: str) -> list[Statement]:
@@ -196,12 +200,17 @@ def read(text: str, own: Sequence[Word]) -> Statement:
 def _set(_: str, rest: Rest) -> Statement:
     local = rest.had("local")
     session = not local and rest.had("session")
-    if rest.had("transaction") or (session and rest.had("characteristics")):
+    if rest.had("transaction") or (session and rest.had("characteristics", "as", "transaction")):
+        return _with_modes(Transaction("nothing", tag="SET"), rest)
+    if rest.had("role") or rest.had("authorization"):
+        if not (rest.had("none") or rest.had("default")):
+            raise Refused(
+                "SET ROLE was refused", why="a connection is one person's", instead="a log-in as the other", code="42501"
+            )
+        rest.end()
         return Transaction("nothing", tag="SET")
-    if rest.says("role", "authorization"):
-        raise Refused("SET ROLE was refused", why="a connection is one person's", instead="a log-in as the other", code="42501")
     if rest.had("time", "zone"):
-        found = Set("timezone", rest.value(), local)
+        found = Set("timezone", None if rest.had("default") or rest.had("local") else rest.value(), local)
     elif rest.had("names"):
         found = Set("client_encoding", rest.value(), local)
     else:
@@ -211,6 +220,22 @@ def _set(_: str, rest: Rest) -> Statement:
         found = Set(name, None if rest.had("default") else rest.value(), local)
     rest.end()
     return found
+
+
+def _with_modes(step: Transaction, rest: Rest) -> Transaction:
+    """The step, where what follows are modes of a transaction: they change nothing here."""
+    while rest.at < len(rest.own):
+        if not any(rest.had(*mode) for mode in _MODES):
+            raise rest.refused()
+        rest.had(",")
+    return step
+
+
+def _reset(_: str, rest: Rest) -> Statement:
+    if rest.had("role") or rest.had("session", "authorization"):
+        rest.end()
+        return Transaction("nothing", tag="RESET")
+    return Reset(_one_name(rest))
 
 
 def _one_name(rest: Rest) -> str:
@@ -225,7 +250,9 @@ def _one_name(rest: Rest) -> str:
 def _transaction(_: str, rest: Rest) -> Statement:
     first = rest.first
     if first in ("begin", "start"):
-        return Transaction("begin", tag="BEGIN" if first == "begin" else "START TRANSACTION")  # its modes change nothing here
+        if not rest.had("work"):
+            rest.had("transaction")
+        return _with_modes(Transaction("begin", tag="BEGIN" if first == "begin" else "START TRANSACTION"), rest)
     if first in ("savepoint", "release"):
         if first == "release":
             rest.had("savepoint")
@@ -239,11 +266,10 @@ def _transaction(_: str, rest: Rest) -> Statement:
     if first in ("rollback", "abort") and rest.had("to"):
         rest.had("savepoint")
         return Transaction("rollback to", rest.name(), "ROLLBACK")
-    if rest.had("and", "no", "chain"):
-        rest.end()
+    chain = "chain" if not rest.had("and", "no", "chain") and rest.had("and", "chain") else ""
     rest.end()
     commit = first in ("commit", "end")
-    return Transaction("commit" if commit else "rollback", tag="COMMIT" if commit else "ROLLBACK")
+    return Transaction("commit" if commit else "rollback", chain, "COMMIT" if commit else "ROLLBACK")
 
 
 def _unlisten(_: str, rest: Rest) -> Statement:
@@ -267,6 +293,8 @@ def _explain(text: str, rest: Rest) -> Statement:
         while not rest.had(")"):
             option = rest.name()
             value = "on" if rest.says(",", ")") else rest.next().lower
+            if option not in _OPTIONS:
+                raise rest.refused()
             if option == "analyze" and value not in ("off", "false", "0"):
                 raise _analyze()
             if option == "format":
@@ -291,7 +319,7 @@ def _analyze() -> Refused:
 
 _READERS: dict[str, Callable[[str, Rest], Statement]] = {
     "set": _set,
-    "reset": lambda _, rest: Reset(_one_name(rest)),
+    "reset": _reset,
     "show": lambda _, rest: Show(_one_name(rest)),
     **dict.fromkeys(("begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"), _transaction),
     "discard": _discard,

@@ -23,7 +23,6 @@ from cloister.pgwire.parameters import bound
 from cloister.pgwire.statements import Select, Set
 from cloister.pgwire.words import unquoted, without, words
 from cloister.query.remedies import with_plain_signs
-from cloister.tables import PrivateTable
 from cloister.tables.expression.names import literal
 
 
@@ -82,7 +81,7 @@ def without_rows(question: Select, declared: Callable[[], Tables]) -> Select:
         return question
     [name] = words(found[1])
     table = next((each for known, each in declared().items() if known.lower() == name.lower.lower()), None)
-    if not isinstance(table, PrivateTable):  # of any other kind the rows may leave, or are refused for what it is
+    if table is None:
         return question
     columns = [
         exp.alias_(exp.cast(exp.null(), kind, dialect="postgres"), each, quoted=True).sql("postgres")

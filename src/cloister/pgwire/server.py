@@ -179,7 +179,6 @@ class PostgresFront:
         connection = Connection(reader, writer, executor, limits=self._limits, pools=pools, turns=person.turns)
         process, secret = self._key()
         self._open[process] = (secret, connection)
-        watching = asyncio.ensure_future(_watched(reader, connection))
         try:
             if person.connections > self._limits.each:
                 raise Refused(
@@ -188,7 +187,6 @@ class PostgresFront:
             writer.write(protocol.AUTHENTICATED + protocol.backend_key(process, secret))
             await connection.serve()
         finally:
-            watching.cancel()
             del self._open[process]
             closing = asyncio.ensure_future(self._closed(connection, executor, person))
             self._closing.add(closing)
@@ -240,16 +238,6 @@ class PostgresFront:
             connection.work.cancel()
 
 
-async def _watched(reader: asyncio.StreamReader, connection: Connection) -> None:
-    """Gives up on what a client waits for that has gone: what has not begun by then never does, and is charged nothing."""
-    while True:
-        await asyncio.sleep(_LOOKING)
-        if reader.at_eof() or reader.exception() is not None:
-            connection.work.cancel()
-
-
-_LOOKING = 1.0
-"""Seconds between two looks at whether a client is still there."""
 _MOST_KNOWN = 10_000
 
 

@@ -97,7 +97,7 @@ class Show:
 
 @dataclass(frozen=True)
 class Transaction:
-    """A step of a transaction, with the name of a savepoint where it has one."""
+    """A step of a transaction, with the name of a savepoint where it has one; "chain" is that of an end that begins another."""
 
     step: Literal["begin", "commit", "rollback", "savepoint", "release", "rollback to", "nothing"]
     name: str = ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from cloister.pgwire.failures import Refused
 from cloister.printable import json_of, shown
 from cloister.session.releases.frames import Kind
 
@@ -26,6 +28,48 @@ REAL = {"float4": "!f", "float8": "!d"}
 """Types of numbers, and how `struct` writes each."""
 _EPOCH = date(2000, 1, 1)
 _NEVER = datetime(2000, 1, 1)
+
+
+CODECS = {
+    "UTF8": "utf-8",
+    "GBK": "gbk",
+    "GB18030": "gb18030",
+    "BIG5": "cp950",
+    "SJIS": "cp932",
+    "UHC": "cp949",
+    "LATIN1": "latin-1",
+    "LATIN9": "iso8859-15",
+    **{f"WIN{number}": f"cp{number}" for number in (1250, 1251, 1252)},
+}
+"""The encodings that a client may speak, as PostgreSQL and as Python call them."""
+SPOKEN = ContextVar("SPOKEN", default="UTF8")
+"""The one that the client of this connection speaks."""
+
+
+def encoded(text: str) -> bytes:
+    """A text as the client reads it."""
+    try:
+        return text.encode(CODECS[SPOKEN.get()])
+    except UnicodeEncodeError:
+        raise Refused(
+            "The answer was not sent",
+            why=f"a character of it has no equal in {SPOKEN.get()}",
+            instead="SET client_encoding = 'UTF8'",
+            code="22P05",
+        ) from None
+
+
+def decoded(sent: bytes) -> str:
+    """A text that the client wrote."""
+    try:
+        return sent.decode(CODECS[SPOKEN.get()])
+    except UnicodeDecodeError:
+        raise Refused(
+            "The message is invalid",
+            why=f"a text in it is not {SPOKEN.get()}",
+            instead="SET client_encoding = 'UTF8'",
+            code="22021",
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +158,7 @@ def to_text(value: Any, kind: WireType) -> bytes | None:
     (b't', b'0.1', b'{"a b",NULL}')
     """
     value = _plain(value, kind)
-    return None if value is None else _printed(value, kind).encode()
+    return None if value is None else encoded(_printed(value, kind))
 
 
 def to_binary(value: Any, kind: WireType) -> bytes | None:
@@ -131,7 +175,7 @@ def to_binary(value: Any, kind: WireType) -> bytes | None:
     if kind.element:
         return _array(value, TYPES[kind.element])
     sender = _SENDERS.get(kind.name)
-    return _printed(value, kind).encode() if sender is None else sender(value)
+    return encoded(_printed(value, kind)) if sender is None else sender(value)
 
 
 def _plain(value: Any, kind: WireType) -> Any:

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from cloister.pgwire.failures import Refused
 from cloister.pgwire.parameters import elements_of, spell
-from cloister.pgwire.types import TYPES, WireType, named, type_called
+from cloister.pgwire.types import TYPES, WireType, encoded, named, type_called
 from cloister.pgwire.words import Rest, Word, unquoted
 
 _UNBOUND = "parameter"
@@ -105,7 +105,7 @@ def literal(value: Value, oid: int, place: int) -> str:
     if value.elements is not None:
         element = TYPES[kind.element].oid if kind is not None and kind.element else 0
         return f"ARRAY[{', '.join(literal(each, element, place) for each in value.elements)}]"
-    return spell(None if value.text is None else value.text.encode(), 0 if kind is None else kind.oid, False, place)
+    return spell(None if value.text is None else encoded(value.text), 0 if kind is None else kind.oid, False, place)
 
 
 def elements(value: Value, kind: str) -> tuple[Value, ...]:

@@ -6,64 +6,77 @@ rolls back takes the spend with it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import timedelta, timezone, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.pgwire.backend import Asking
 from cloister.pgwire.failures import Refused
+from cloister.pgwire.types import CODECS
 from cloister.privacy import exact_positive, text_of
 from cloister.session.releases.uncertainty import check_confidence
 
 VERSION = "15.0"
 
+_EMPTY = """
+application_name cloister.algorithm cloister.project cloister.purpose cloister.spend cloister.within session_authorization
+"""
+_ON = """
+default_transaction_read_only enable_nestloop enable_seqscan integer_datetimes standard_conforming_strings
+synchronize_seqscans transaction_read_only
+"""
+_OFF = "cloister.fresh cloister.margins is_superuser jit row_security ssl"
+_NONE = """
+idle_in_transaction_session_timeout lock_timeout max_parallel_workers_per_gather ssl_renegotiation_limit statement_timeout
+"""
 _DEFAULTS = {
-    "application_name": "",
+    **dict.fromkeys(_EMPTY.split(), ""),
+    **dict.fromkeys(_ON.split(), "on"),
+    **dict.fromkeys(_OFF.split(), "off"),
+    **dict.fromkeys(_NONE.split(), "0"),
     "bytea_output": "hex",
     "client_encoding": "UTF8",
     "client_min_messages": "notice",
-    "cloister.algorithm": "",
     "cloister.confidence": "0.95",
-    "cloister.fresh": "off",
-    "cloister.margins": "off",
-    "cloister.project": "",
-    "cloister.purpose": "",
-    "cloister.spend": "",
-    "cloister.within": "",
     "datestyle": "ISO, MDY",
     "default_transaction_isolation": "read committed",
-    "default_transaction_read_only": "on",
-    "enable_nestloop": "on",
     "extra_float_digits": "1",
-    "idle_in_transaction_session_timeout": "0",
-    "integer_datetimes": "on",
     "intervalstyle": "postgres",
-    "is_superuser": "off",
-    "jit": "off",
     "lc_collate": "C.UTF-8",
     "lc_ctype": "C.UTF-8",
-    "lock_timeout": "0",
+    "lc_messages": "C",
+    "max_connections": "100",
     "max_identifier_length": "63",
     "max_index_keys": "32",
-    "row_security": "off",
     "search_path": "public",
     "server_encoding": "UTF8",
     "server_version": VERSION,
     "server_version_num": "150000",
-    "session_authorization": "",
-    "standard_conforming_strings": "on",
-    "statement_timeout": "0",
-    "synchronize_seqscans": "on",
     "timezone": "UTC",
     "transaction_isolation": "read committed",
-    "transaction_read_only": "on",
+    "work_mem": "4MB",
 }
 _UNCHANGED = """
-integer_datetimes is_superuser lc_collate lc_ctype max_identifier_length max_index_keys server_encoding
-server_version server_version_num session_authorization
+integer_datetimes is_superuser lc_collate lc_ctype max_connections max_identifier_length max_index_keys server_encoding
+server_version server_version_num session_authorization ssl
 """
 _FIXED = _UNCHANGED.split()
 _SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
 _TRUTHS = {"on": "on", "true": "on", "yes": "on", "1": "on", "t": "on", "off": "off", "false": "off", "no": "off", "0": "off"}
+_ENCODINGS = {
+    **dict.fromkeys(("UNICODE", "SQLASCII"), "UTF8"),
+    **dict.fromkeys(("WIN936", "CP936", "EUCCN"), "GBK"),
+    **dict.fromkeys(("WIN950", "CP950"), "BIG5"),
+    **dict.fromkeys(("WIN932", "CP932", "SHIFTJIS", "MSKANJI"), "SJIS"),
+    **dict.fromkeys(("WIN949", "CP949", "EUCKR"), "UHC"),
+    "ISO88591": "LATIN1",
+    "ISO885915": "LATIN9",
+}
+_HOURS = re.compile(r"[+-]?\d{1,2}(?:\.\d+)?")
+_WEST = re.compile(r"(?:<[^<>]+>|[A-Za-z]{3,})([+-]\d{1,2})(?::([0-5]\d))?")
 _UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "": 1}
 
 _TOLD = """
@@ -238,11 +251,19 @@ def _checked(name: str, value: str) -> str:
     elif _DEFAULTS[name] in ("on", "off"):
         if value.lower() not in _TRUTHS:
             raise InvalidParameter(f"SET {name} is invalid", why="it is neither on nor off", instead=f"SET {name} = on")
+        if name == "standard_conforming_strings" and _TRUTHS[value.lower()] == "off":
+            raise InvalidParameter(f"SET {name} is invalid", why="a backslash is read as itself", instead=r"E'\n'")
         return _TRUTHS[value.lower()]
     elif name == "client_encoding":
-        if "".join(filter(str.isalnum, value.upper())) not in ("UTF8", "UNICODE", "SQLASCII"):
-            raise InvalidParameter("SET client_encoding is invalid", why="only UTF8 is spoken", instead="PGCLIENTENCODING=UTF8")
-        return "UTF8"
+        called = "".join(filter(str.isalnum, value.upper())).replace("WINDOWS", "WIN")
+        called = _ENCODINGS.get(called, called)
+        if called not in CODECS:
+            raise InvalidParameter(
+                "SET client_encoding is invalid", why=f"what is spoken is {', '.join(CODECS)}", instead="PGCLIENTENCODING=UTF8"
+            )
+        return called
+    elif name == "timezone":
+        zone_of(value)
     elif name == "datestyle":
         if not value.upper().startswith("ISO"):
             raise InvalidParameter("SET DateStyle is invalid", why="dates are written as ISO 8601", instead="ISO")
@@ -250,6 +271,25 @@ def _checked(name: str, value: str) -> str:
     elif name.endswith("_timeout"):
         _milliseconds(value)
     return value[:1000]
+
+
+@lru_cache(64)
+def zone_of(text: str) -> tzinfo:
+    """A time zone by its name, by hours east of Greenwich, or, as POSIX writes it, by a name and hours west.
+
+    >>> [str(zone_of(each)) for each in ("asia/shanghai", "5.5", "GMT-08:00")]
+    ['Asia/Shanghai', 'UTC+05:30', 'UTC+08:00']
+    """
+    hours, west = _HOURS.fullmatch(text), _WEST.fullmatch(text)
+    try:
+        if hours or west:
+            minutes = float(text) * 60 if west is None else -(float(west[1]) * 60 + float(f"{west[1][0]}{west[2] or 0}"))
+            return timezone(timedelta(minutes=minutes))
+        return ZoneInfo({each.lower(): each for each in available_timezones()}[text.lower()])
+    except (KeyError, ValueError):
+        raise InvalidParameter(
+            "SET TimeZone is invalid", why="it is not the name of a time zone", instead="SET TimeZone = 'Asia/Shanghai'"
+        ) from None
 
 
 def _milliseconds(value: str) -> float:
@@ -261,5 +301,5 @@ def _milliseconds(value: str) -> float:
 
 
 def _unknown(name: str) -> Refused:
-    names = ", ".join(name for name in _DEFAULTS if name.startswith("cloister."))
+    names = ", ".join(name for name in sorted(_DEFAULTS) if name.startswith("cloister."))
     return Refused(f"The setting {name[:63]!r} was not found", why=f"cloister's are {names}", instead="SHOW ALL", code="42704")

@@ -14,8 +14,10 @@ from typing import Any
 from cloister.query.evaluation import holds, plain
 from cloister.session.planning.grid import Axis
 from cloister.session.planning.shape import Shape
-from cloister.session.releases.frames import Kind
+from cloister.session.releases.frames import Kind, Series
 from cloister.tables import Category, Expression
+
+_MOST_GROUPS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +112,16 @@ def columns_of(layout: Layout, shapes: Sequence[Shape]) -> AnswerColumns:
         else (column.name, {**keys, **measured}.get(column.source, "text"), column.source in measured)
         for column in layout.columns
     ]
+
+
+def keys_of(layout: Layout, shapes: Sequence[Shape]) -> dict[str, Series]:
+    """The keys of the groups that an answer shows, where they are known in advance; under "" those of one that is not shown."""
+    grid = shapes[0].grid
+    if layout.chooses or len(shapes) > 1 or not grid.declared or grid.shown > _MOST_GROUPS:
+        return {}
+    keys = grid.labels()
+    shown = {column.name: keys[column.source] for column in layout.columns if column.source in keys}
+    return {**shown, **dict(zip([""], keys.values(), strict=False))}
 
 
 def kind_of_key(axis: Axis) -> Kind:

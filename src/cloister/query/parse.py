@@ -119,11 +119,11 @@ def parse(sql: str, tables: Tables, dialect: str | None = None, *, cut: bool = T
             refusal = refused("The query is invalid", "it is not SQL that can be read", EXAMPLE)
     from cloister.query.remedies import in_words_of, with_plain_signs, without_quotes  # only what is refused needs remedies
 
-    if not readable and (names := without_quotes(sql, tables, dialect)):
+    if names := without_quotes(sql, tables, dialect, _reads if readable else None):
         refusal = type(refusal)(
             refusal.what, why=f"it can be read only with the column {names[0]!r} in quotes", instead=", ".join(map(quoted, names))
         )
-    if isinstance(sql, str) and (plain := with_plain_signs(sql)) != sql and _reads(plain, tables, dialect, cut):
+    if isinstance(sql, str) and (plain := with_plain_signs(sql)) != sql and _reads(plain, tables, dialect):
         refusal = refused("The query is invalid", "it has full-width signs, which SQL does not read", plain)
     else:
         refusal = in_words_of(refusal, sql, tables, dialect)
@@ -131,10 +131,10 @@ def parse(sql: str, tables: Tables, dialect: str | None = None, *, cut: bool = T
     raise refusal  # outside of the handler, so that nothing of what failed hangs on the refusal
 
 
-def _reads(sql: str, tables: Tables, dialect: str | None, cut: bool) -> bool:
+def _reads(sql: str, tables: Tables, dialect: str | None) -> bool:
     with unheard():
         try:
-            return bool(_parse(sql, tables, dialect, cut).questions)
+            return bool(_parse(sql, tables, dialect, cut=True).questions)
         except Exception:  # as in `parse`
             return False
 

@@ -15,7 +15,7 @@ Only declarations are read here, and they are public.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -24,7 +24,7 @@ from sqlglot import exp
 
 from cloister.errors import CloisterError
 from cloister.privacy import text_of
-from cloister.query.dialect import canonical, dialect_named
+from cloister.query.dialect import DIALECTS, canonical, dialect_named
 from cloister.query.refusals import EXAMPLE
 from cloister.query.sources import Tables
 from cloister.query.words import statement, unheard
@@ -218,23 +218,27 @@ def _names(table: PrivateTable | PublicTable) -> tuple[str, ...]:
     return (*table.columns, *(() if table.unit is None else (table.unit,)))
 
 
-def without_quotes(sql: str, tables: Tables, dialect: str | None) -> list[str]:
-    """Declared columns that stand in a text without the quotes that they need: with these it can be read.
+def without_quotes(
+    sql: str, tables: Tables, dialect: str | None, reads: Callable[[str, Tables, str | None], bool] | None = None
+) -> list[str]:
+    """Declared columns that stand in a text without the quotes that they need: with these it can be read, as `reads` says.
 
     >>> import cloister as cl
     >>> staff = cl.PrivateTable({"Alter": [1]}, {"Alter": cl.Integer(0, 9)})
     >>> without_quotes("SELECT AVG(Alter) FROM staff", {"staff": staff}, None)
     ['Alter']
     """
+    if not isinstance(sql, str) or (canonical(dialect) or "ansi") not in DIALECTS:
+        return []
     declared = {name for table in tables.values() for name in _names(table)}
     known = {each.lower(): each for each in declared if needs_quotes(each.lower(), canonical(dialect) or "")}
     longest_first = sorted(known.values(), key=len, reverse=True)
     for flags in (0, re.IGNORECASE) if known else ():  # first as declared: a keyword that is one often has other letters
         bare = re.compile(rf"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", flags)
         found = list(dict.fromkeys(known[each.lower()] for each in bare.findall(sql) if each))[:_MOST_BARE]
-        for names in [*([each] for each in found), found]:
+        for names in [*([each] for each in found), found, [each for each in found if not each.isidentifier()]]:
             put = partial(_with_quotes, known, names, dialect)
-            if names and _can_be_read(bare.sub(put, sql), dialect):
+            if names and (reads or _can_be_read)(bare.sub(put, sql), tables, dialect):
                 return names
     return []
 
@@ -244,7 +248,7 @@ def _with_quotes(known: Mapping[str, str], names: Sequence[str], dialect: str | 
     return str(exp.to_identifier(name, quoted=True).sql(dialect=dialect_named(dialect))) if name in names else found[0]
 
 
-def _can_be_read(sql: str, dialect: str | None) -> bool:
+def _can_be_read(sql: str, _: Tables, dialect: str | None) -> bool:
     try:
         with unheard():
             return statement(sql, dialect) is not None

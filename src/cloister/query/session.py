@@ -17,7 +17,7 @@ from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee, PureDP, exact_positive, text_of
 from cloister.query.forms import Forms
-from cloister.query.layout import AnswerColumns, Layout, columns_of
+from cloister.query.layout import AnswerColumns, Layout, columns_of, keys_of
 from cloister.query.parse import Parsed, parse, touched_in
 from cloister.query.undeclared import CERTAIN, reviewed
 from cloister.query.views import row_conditions
@@ -471,11 +471,10 @@ class Session(Door):
                 instead='spend="0.1"',
             )
         shapes = self._shapes(parsed.questions) if parsed.questions else []
+        asked = [(part.parsed.layout, [shapes[place] for place in part.places]) for part in parsed.above.parts]
         return parsed.above.described(
-            [
-                {name: kind for name, kind, _ in columns_of(part.parsed.layout, [shapes[place] for place in part.places])}
-                for part in parsed.above.parts
-            ]
+            [{name: kind for name, kind, _ in columns_of(layout, own)} for layout, own in asked],
+            [keys_of(layout, own) for layout, own in asked] if parsed.above.single else (),
         )
 
     def _free(self, parsed: Parsed) -> Release | None:

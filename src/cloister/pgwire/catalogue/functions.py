@@ -7,7 +7,9 @@ that say about what does not exist here (indexes, rules, sizes) give NULL or not
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 
+from cloister.pgwire.variables import zone_of
 from cloister.tables.expression.names import literal
 
 PREFIX = "pg__"
@@ -19,7 +21,7 @@ _NULLS = """pg_get_expr/2 pg_get_expr/3 pg_get_indexdef/1 pg_get_indexdef/3 pg_g
     shobj_description/2 pg_relation_size/1 pg_total_relation_size/1 pg_table_size/1 pg_database_size/1 pg_indexes_size/1
     pg_stat_get_numscans/1 inet_server_addr/0 inet_server_port/0 inet_client_addr/0 inet_client_port/0 txid_current/0
     pg_last_xlog_replay_location/0 pg_last_wal_replay_lsn/0 pg_get_function_sqlbody/1 pg_tablespace_size/1
-    pg_get_function_arg_default/2 pg_conf_load_time/0 pg_advisory_unlock_all/0"""
+    pg_get_function_arg_default/2 pg_conf_load_time/0 pg_export_snapshot/0 pg_advisory_unlock_all/0"""
 _TRUES = """pg_table_is_visible/1 pg_type_is_visible/1 pg_function_is_visible/1 pg_opclass_is_visible/1 pg_collation_is_visible/1
     has_schema_privilege/2 has_schema_privilege/3 has_table_privilege/2 has_table_privilege/3 has_database_privilege/2
     has_database_privilege/3 has_any_column_privilege/2 has_any_column_privilege/3 has_column_privilege/3 pg_has_role/2
@@ -71,6 +73,7 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
     ),
     "pg_options_to_table": ("(o) AS TABLE SELECT NULL AS option_name, NULL AS option_value WHERE FALSE",),
     "pg_get_userbyid": ("(o) AS (SELECT rolname FROM pg.pg_roles WHERE oid = o)",),
+    "pg_show_all_settings": ("() AS TABLE SELECT * FROM pg.pg_settings",),
     "pg_timezone_names": ("() AS TABLE SELECT 'UTC' AS name, 'UTC' AS abbrev, INTERVAL 0 SECOND AS utc_offset, FALSE AS is_dst",),
     "pg_size_pretty": ("(n) AS NULL",),
     "pg_my_temp_schema": ("() AS 0",),
@@ -135,6 +138,18 @@ def reads(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_READ.findall(" ".join(MACROS[name]))))
 
 
+def present(zone: str) -> dict[str, str]:
+    """What stands for functions that say what time it is, in a time zone.
+
+    >>> present("8")["current_date"]
+    'CAST(CAST(now() AS TIMESTAMP) + INTERVAL 28800 SECOND AS DATE)'
+    """
+    ahead = datetime.now(zone_of(zone)).utcoffset() or timedelta()
+    now = f"CAST(now() AS TIMESTAMP) + INTERVAL {int(ahead.total_seconds())} SECOND"
+    moments = dict.fromkeys(("now", "current_timestamp", "localtimestamp", "transaction_timestamp"), f"({now})")
+    return {**moments, "current_date": f"CAST({now} AS DATE)"}
+
+
 def constants(*, user: str, database: str, version: str) -> dict[str, str]:
     """What stands for functions without arguments that say about the connection.
 
@@ -143,5 +158,4 @@ def constants(*, user: str, database: str, version: str) -> dict[str, str]:
     """
     names = {"current_user": user, "session_user": user, "user": user, "current_role": user, "version": version}
     names |= {"current_database": database, "current_catalog": database, "current_schema": "public"}
-    now = dict.fromkeys(("now", "current_timestamp", "transaction_timestamp"), "CAST(now() AS TIMESTAMP)")
-    return {name: literal(value) for name, value in names.items()} | now
+    return {name: literal(value) for name, value in names.items()}

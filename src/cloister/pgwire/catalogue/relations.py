@@ -70,6 +70,7 @@ pg_settings +text name setting unit category short_desc extra_desc context varty
 pg_shdepend +oid dbid classid objid +int4 objsubid +oid refclassid refobjid +text deptype
 pg_shdescription +oid objoid classoid +text description
 pg_stat_activity +oid datid +text datname +int4 pid +oid usesysid +text usename application_name client_addr +time backend_start query_start +text state query backend_type
+pg_stat_wal_receiver +int4 pid +text status
 pg_stat_user_tables +oid relid +text schemaname relname +int8 n_live_tup n_dead_tup
 pg_statistic_ext +oid oid stxrelid +text stxname +oid stxnamespace stxowner +int4 stxstattarget +int2s stxkeys +texts stxkind +text stxexprs
 pg_subscription +oid oid subdbid +text subname +oid subowner +bool subenabled subbinary substream +text subtwophasestate +bool subdisableonerr +text subconninfo subslotname subsynccommit +texts subpublications +text subskiplsn
@@ -90,6 +91,7 @@ pg_views +text schemaname viewname viewowner definition
 """  # noqa: E501 (a line a table)
 
 _INFORMATION = """
+character_sets +text character_set_name character_repertoire form_of_use
 columns +text table_catalog table_schema table_name column_name +int4 ordinal_position +text column_default is_nullable data_type +int4 character_maximum_length character_octet_length numeric_precision numeric_precision_radix numeric_scale datetime_precision +text interval_type collation_name domain_schema domain_name udt_catalog udt_schema udt_name dtd_identifier is_self_referencing is_identity identity_generation is_generated generation_expression is_updatable
 constraint_column_usage +text table_catalog table_schema table_name column_name constraint_catalog constraint_schema constraint_name
 key_column_usage +text constraint_catalog constraint_schema constraint_name table_catalog table_schema table_name column_name +int4 ordinal_position position_in_unique_constraint

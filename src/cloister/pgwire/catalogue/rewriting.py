@@ -77,6 +77,8 @@ def _dropped(own: Sequence[Word], place: int) -> tuple[int, str]:
         return (end + 1, f" {own[place + end - 1].text} ") if end > 2 else (0, "")
     if says(0, "regtype") and says(1, "[") and says(2, "]"):
         return 3, "text[]"
+    if place and says(0, *_RESERVED) and says(-1, "as", "."):
+        return 1, f'"{own[place].lower}"'
     if says(0, "collate"):
         return (4, "") if says(2, ".") else (2, "")
     return 0, ""
@@ -269,6 +271,8 @@ class _Change:
         return exp.Anonymous(this=f"{PREFIX}{kind}_name", expressions=[_cast(this, "UINTEGER")])
 
 
+_RESERVED = ("select", "update", "insert", "delete", "from", "where", "table", "order", "group")
+"""Words that PostgreSQL takes for names behind AS and behind a dot, and the parser does not."""
 _BARE = ("current_user", "session_user", "user", "current_role", "current_catalog", "current_schema")
 
 

@@ -208,7 +208,12 @@ _ROWS: dict[str, Callable[[Facts], Iterator[Row]]] = {
     "pg_type": _types,
     "pg_user": _users,
 }
-_INFORMATION_ROWS = {"schemata": _schemata, "tables": _tables, "columns": _columns}
+_INFORMATION_ROWS = {
+    "character_sets": _one(character_set_name="UTF8"),
+    "schemata": _schemata,
+    "tables": _tables,
+    "columns": _columns,
+}
 _HELP = (
     (
         "ask",

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from cloister.pgwire.catalogue.declared import Facts
-from cloister.pgwire.catalogue.functions import constants, made
+from cloister.pgwire.catalogue.functions import constants, made, present
 from cloister.pgwire.catalogue.relations import HOMES, create
 from cloister.pgwire.catalogue.rewriting import Rewritten, rewritten
 from cloister.pgwire.catalogue.rows import rows_of
@@ -96,7 +96,8 @@ class Catalogue:
 
     def _prepared(self, text: str) -> tuple[str, tuple[str, ...] | None]:
         settings = {name.lower(): value for name, value in self._facts.settings}
-        found: Rewritten = rewritten(text, self._constants, settings)
+        now = present(settings.get("timezone", "UTC"))
+        found: Rewritten = rewritten(text, self._constants | now, settings)
         for home, name in sorted(found.tables):
             if f"{home}.{name}" not in self._made:
                 self._create(home, name)

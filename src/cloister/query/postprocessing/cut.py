@@ -93,6 +93,7 @@ class _Cut:
     parts: list[Part] = field(default_factory=list)
     publics: dict[str, PublicPart] = field(default_factory=dict)
     steps: list[tuple[str, str]] = field(default_factory=list)
+    single: list[str] = field(default_factory=list)
     done: dict[int, tuple[exp.Expression, Step | CloisterError]] = field(default_factory=dict)
     """What each query was found to be, by its identity; with the query, so that no other comes to have that."""
     above: set[int] = field(default_factory=set)
@@ -109,14 +110,14 @@ class _Cut:
         while isinstance(query, exp.Subquery) and not any(query.args.get(part) for part in ("with_", "order", "limit", "offset")):
             query = query.this
         if id(query) not in self.done:
-            before = len(self.parts), len(self.steps)
+            before = len(self.parts), len(self.steps), len(self.single)
             found: Step | CloisterError
             try:
                 found = self._made(query, known, depth)
             except CloisterError as error:
                 if len(self.parts) > before[0]:
                     self.above.add(id(error))
-                del self.parts[before[0] :], self.steps[before[1] :]
+                del self.parts[before[0] :], self.steps[before[1] :], self.single[before[2] :]
                 found = error
             self.done[id(query)] = query, found
         found = self.done[id(query)][1]
@@ -225,18 +226,18 @@ class _Cut:
         if not isinstance(asked, Parsed):
             raise asked
         step = self._part(asked, named=False)
-        scope = Scope(steps=lambda inner: self.step(inner, known, depth + 1), sunday=self._sunday, label="the groups")
+        scope = self._scope(known, depth, "the groups")
         scope.add(step, "s0", ())
         return self._over(Select(tree=above, scope=scope, source=f"{step.name} AS s0", places="s0.z", loose=step.loose))
 
     # queries over answers
 
-    @property
-    def _sunday(self) -> int:
-        return int(self.dialect in FROM_SUNDAY_1)
+    def _scope(self, known: Known, depth: int, label: str = "the query") -> Scope:
+        sunday = int(self.dialect in FROM_SUNDAY_1)
+        return Scope(steps=lambda inner: self.step(inner, known, depth + 1), sunday=sunday, label=label, single=self.single)
 
     def _selected(self, query: exp.Select, known: Known, depth: int) -> Step:
-        scope = Scope(steps=lambda inner: self.step(inner, known, depth + 1), sunday=self._sunday)
+        scope = self._scope(known, depth)
         source = query.args.get("from_")
         if source is None:
             if query.args.get("joins"):
@@ -556,7 +557,13 @@ def cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options)
     questions: list[Question] = []
     for part in state.parts:
         part.places = tuple(_place(each, questions) for each in part.parsed.questions)
-    program = Program(parts=tuple(state.parts), publics=tuple(state.publics.values()), steps=tuple(state.steps), last=last)
+    program = Program(
+        parts=tuple(state.parts),
+        publics=tuple(state.publics.values()),
+        steps=tuple(state.steps),
+        last=last,
+        single=tuple(dict.fromkeys(state.single)),
+    )
     publics: dict[str, frozenset[str]] = {}
     for part in state.parts:
         for name, columns in part.parsed.publics.items():

@@ -91,6 +91,8 @@ class Program:
     publics: tuple[PublicPart, ...]
     steps: tuple[tuple[str, str], ...]
     last: Step
+    single: tuple[str, ...] = ()
+    """The steps that must have one row at most, and whose rows no released number decides."""
     known: dict[str, list[tuple[str, Kind, bool]]] = field(default_factory=dict, compare=False, repr=False)
     """What was described before."""
 
@@ -108,12 +110,13 @@ class Program:
     def sql(self) -> str:
         """What the engine runs."""
         *before, (_, final) = self.steps or [("", f"SELECT * FROM {self.last.name}")]
-        named = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in before)
-        return f"WITH {named} {final}" if named else final
+        return _with(before, final)
 
-    def described(self, kinds: Sequence[Mapping[str, Kind]]) -> list[tuple[str, Kind, bool]]:
+    def described(
+        self, kinds: Sequence[Mapping[str, Kind]], groups: Sequence[Mapping[str, Series]] = ()
+    ) -> list[tuple[str, Kind, bool]]:
         """The columns of the result: name, kind, and whether released numbers are in it. `kinds` are those of the columns of each
-        part. What the engine cannot read is refused."""
+        part, `groups` their keys where these are declared. What the engine cannot read is refused."""
         if len(self.sql) > _MOST_TEXT:
             raise refused("The query is not supported", "what stands above the aggregates is too long", "fewer columns")
         if self.sql.count(TOO_LONG) > _MOST_TEXTS:
@@ -123,8 +126,12 @@ class Program:
         key = repr(kinds)
         if key in self.known:
             return self.known[key]
-        empty = [Frame({name: Series(kind, np.empty(0, dtype=object)) for name, kind in columns.items()}) for columns in kinds]
-        with self._engine([(frame, {}) for frame in empty]) as connection:
+        blank = []
+        for columns, keys in zip(kinds, groups or [{}] * len(kinds), strict=True):
+            nothing = np.full(max((len(each.values) for each in keys.values()), default=0), None, dtype=object)
+            blank.append(Frame({name: keys.get(name, Series(kind, nothing)) for name, kind in columns.items()}))
+        with self._engine([(frame, {}) for frame in blank]) as connection:
+            self._check_single(connection)
             told = self._ran(lambda: connection.execute(f"DESCRIBE {_strict(self.sql)}").fetchall(), before=True)
         types = {str(row[0]): str(row[1]) for row in told}
         found: list[tuple[str, Kind, bool]] = []
@@ -139,6 +146,14 @@ class Program:
             found.append((column.name, kind, column.kind != "certain"))
         self.known[key] = found
         return found
+
+    def _check_single(self, connection: Any) -> None:
+        """Refuse a query in the place of a value that has several rows, whatever the noise."""
+        if not self.single:
+            return
+        counts = _with(self.steps, "SELECT " + ", ".join(f"(SELECT count(*) FROM {name})" for name in self.single))
+        if max(self._ran(lambda: connection.execute(counts).fetchone(), before=True)) > 1:
+            raise refused("A nested query is not supported", "it has more than one value", "(SELECT MAX(n) FROM t)")
 
     def result(self, answers: Sequence[Release], kinds: Sequence[tuple[str, Kind, bool]], release: Release | None) -> Release:
         """The result over the answers of the parts."""
@@ -212,6 +227,11 @@ class Program:
             why=why,
             instead="the aggregates alone, which are charged already: they cost nothing again",
         )
+
+
+def _with(steps: Sequence[tuple[str, str]], final: str) -> str:
+    named = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in steps)
+    return f"WITH {named} {final}" if named else final
 
 
 def _strict(sql: str) -> str:

@@ -76,6 +76,8 @@ class Scope:
     aliases: dict[str, exp.Expression] = field(default_factory=dict)
     reading: set[int] = field(default_factory=set)
     """The aliases that are being read: none stands for itself."""
+    single: list[str] = field(default_factory=list)
+    """The steps that must have one row at most, and whose rows no released number decides."""
     reader: Expressions = field(init=False)
 
     def add(self, step: Step, alias: str, qualifiers: Sequence[Qualifier], hidden: frozenset[str] = frozenset()) -> None:
@@ -151,6 +153,7 @@ class Scope:
         sql = f"(SELECT c0 FROM {step.name})"
         if step.loose:
             return uncertain(sql)
+        self.single.append(step.name)
         known = {"number": "(SELECT i0 FROM {})", "truth": "coalesce((SELECT i0 FROM {}), t_of(NULL))"}
         known |= {"exact": "coalesce((SELECT i0 FROM {}), TRUE)", "certain": ""}
         return Value(sql, value.kind, known[value.kind].format(step.name))
