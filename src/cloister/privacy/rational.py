@@ -236,7 +236,8 @@ def _from_text(text: str, value: object, name: str) -> Fraction:
 
 
 def _not_a_number(value: object, name: str) -> InvalidParameter:
-    if isinstance(value, str) and (found := re.fullmatch(r"\s*(\d{0,9})[,，](\d{1,2}|\d{4,9})\s*", value)):  # 1,000 is more likely a thousand
+    # 1,000 is more likely a thousand
+    if isinstance(value, str) and (found := re.fullmatch(r"\s*(\d{0,9})[,，](\d{1,2}|\d{4,9})\s*", value)):
         why, instead = "it has a decimal comma, and numbers are read with a point", f'{name}="{found[1] or 0}.{found[2]}"'
         return InvalidParameter(f"{name}={shown(value)} is invalid", why=why, instead=instead)
     return InvalidParameter(f"{name}={shown(value)} is invalid", why="it is not a finite number", instead=f'{name}="0.1"')

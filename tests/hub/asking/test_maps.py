@@ -144,7 +144,7 @@ def test_the_map_is_in_every_view_and_a_file(stage: Stage) -> None:
         assert "Outside: " in page, where
         assert "NULL: " in page, where
         strict(page)
-    post(stage.ana, board, f"{board}/parts", place="0", what="table")
+    post(stage.ana, board, f"{board}/parts", part=number, what="table")
     assert '<svg class="map"' not in get(board).text
     assert "Map as SVG" in shown["page"]
     svg = get(f"/releases/{number}/download/map-svg")
