@@ -156,7 +156,7 @@ def test_a_dashboard_is_published_as_it_stands(stage: Stage) -> None:
     page = stage.house.client().get(view).text
     assert page.count("<table") == 2
     assert "data:image" not in page
-    post(ana, where, f"{where}/parts", place="0", what="remove")
+    assert "/releases/" + first not in post(ana, where, f"{where}/parts", part=first, what="remove").text
     assert stage.house.client().get(view).text.count("<table") == 2
 
 
