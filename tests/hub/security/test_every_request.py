@@ -98,7 +98,7 @@ def test_an_invitation_leads_to_the_hub_itself(world: World) -> None:
     refused = client.post("/people/invite", data=form, headers={"Host": EVIL})
     assert (refused.status_code, EVIL in refused.text) == (421, False)
     answer = client.post("/people/invite", data=form, headers={"Host": "localhost:1", "X-Forwarded-Host": EVIL})
-    assert answer.status_code == 200
+    assert answer.status_code == 201
     assert "localhost:1" not in answer.text
     assert f"{world.house.settings.origin}/link/" in answer.text
     assert EVIL not in answer.text
