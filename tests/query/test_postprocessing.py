@@ -576,6 +576,9 @@ def test_a_part_of_keys_alone_is_refused_for_that(session: cl.Session, sql: str)
         f"WITH t AS {T} SELECT town, n / (SELECT n FROM t) AS share FROM t",
         f"WITH t AS {T} SELECT town, n / (SELECT n FROM t WHERE town <> 'Delft') AS share FROM t",
         "SELECT COUNT(*) AS n, (SELECT town FROM towns) AS s FROM people",
+        f"WITH a AS (SELECT COUNT(*) AS n FROM people), t AS {T} SELECT (SELECT t.town FROM a, t) AS s",
+        "SELECT (SELECT n FROM (SELECT COUNT(*) AS n FROM people UNION ALL SELECT SUM(age) AS n FROM people) AS u) AS s",
+        f"WITH t AS {T.replace('town, C', 'town, 1 AS one, C')} SELECT (SELECT n FROM t WHERE one = 1) AS s",
     ],
 )
 def test_a_nested_query_of_several_rows_is_refused_before_the_charge(sql: str) -> None:

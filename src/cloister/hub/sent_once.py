@@ -1,8 +1,9 @@
 """A page's form that is sent twice does its work once: the second time is answered as the first was, by any process of the hub.
 
 Every page gives its forms a random word. What a form made (an answer that leads on, or one of 201, whose page is shown once) is
-kept for an hour under a digest of what was sent, encrypted by that word, which the page knows and the hub does not keep: so a
-secret that a browser missed is shown to it again, and lies readable nowhere. A refusal is not kept: what was wrong may be mended.
+kept for an hour under a digest of what was sent, and in which session, encrypted by that word, which the page knows and the hub
+does not keep: so a secret that a browser missed is shown to it again, and lies readable nowhere. A refusal is not kept: what was
+wrong may be mended.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ async def sent_once(app: ASGIApp, hub: Hub, scope: Scope, receive: Receive, body
     request = Request(scope, receive)
     form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
     word = _WORD.search(body) if form and not is_fragment(request) else None
-    if word is None or not caller_of(request).signed_in:
+    caller = caller_of(request)
+    if word is None or not caller.signed_in:
         await app(scope, receive, send)
         return
-    digest = hashlib.sha256(f"{scope['path']}?".encode() + scope["query_string"] + b"\n" + body).hexdigest()
+    digest = hashlib.sha256(f"{caller.session} {scope['path']}?".encode() + scope["query_string"] + b"\n" + body).hexdigest()
     sealed = Keyring(hashlib.sha256(word[1]).digest(), domain="cloister form")
     held: list[Message] = []
 
@@ -55,7 +57,7 @@ async def sent_once(app: ASGIApp, hub: Hub, scope: Scope, receive: Receive, body
         return sealed.wrap(json.dumps([held[0]["status"], told, page]).encode(), digest) if held else None
 
     try:
-        kept = await once_sent(hub, caller_of(request), _FORMS, digest, work)
+        kept = await once_sent(hub, caller, _FORMS, digest, work)
     except CloisterError as error:
         await answer(request, problem_of(error))(scope, receive, send)
         return

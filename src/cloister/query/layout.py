@@ -11,6 +11,8 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from cloister.query.evaluation import holds, plain
 from cloister.session.planning.grid import Axis
 from cloister.session.planning.shape import Shape
@@ -114,14 +116,19 @@ def columns_of(layout: Layout, shapes: Sequence[Shape]) -> AnswerColumns:
     ]
 
 
-def keys_of(layout: Layout, shapes: Sequence[Shape]) -> dict[str, Series]:
-    """The keys of the groups that an answer shows, where they are known in advance; under "" those of one that is not shown."""
-    grid = shapes[0].grid
-    if layout.chooses or len(shapes) > 1 or not grid.declared or grid.shown > _MOST_GROUPS:
+def rows_of(layout: Layout, shapes: Sequence[Shape]) -> dict[str, Series]:
+    """The rows of an answer, where their keys are known in advance: keys and constants, and no number that is released."""
+    grids = [each.grid for each in shapes]
+    if layout.chooses or not all(each.declared for each in grids) or sum(each.shown for each in grids) > _MOST_GROUPS:
         return {}
-    keys = grid.labels()
-    shown = {column.name: keys[column.source] for column in layout.columns if column.source in keys}
-    return {**shown, **dict(zip([""], keys.values(), strict=False))}
+    keys, found = [each.labels() for each in grids], dict[str, Series]()
+    for column, (name, kind, _) in zip(layout.columns, columns_of(layout, shapes), strict=True):
+        values: list[Any] = []
+        for number, grid in enumerate(grids):
+            fixed = constant(column.fixed[number] if column.source is None else None, grid.shown)
+            values += keys[number].get(column.source or "", fixed).tolist()
+        found[name] = Series(kind, np.array(values, dtype=object))
+    return found
 
 
 def kind_of_key(axis: Axis) -> Kind:
@@ -148,3 +155,11 @@ def kind_of_constant(value: object) -> Kind:
     if isinstance(value, date):
         return "date"
     return "integer" if isinstance(value, int) else "real" if isinstance(value, float) else "text"
+
+
+def constant(value: Any, rows: int) -> Series:
+    """A column of one value."""
+    kind = kind_of_constant(value)
+    if isinstance(value, Fraction):
+        value = int(value) if kind == "integer" else float(value)
+    return Series(kind, np.full(rows, value, dtype=None if kind in ("boolean", "integer", "real") else object))

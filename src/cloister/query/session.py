@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +16,7 @@ from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee, PureDP, exact_positive, text_of
 from cloister.query.forms import Forms
-from cloister.query.layout import AnswerColumns, Layout, columns_of, keys_of
+from cloister.query.layout import AnswerColumns, Layout, columns_of, constant, rows_of
 from cloister.query.parse import Parsed, parse, touched_in
 from cloister.query.undeclared import CERTAIN, reviewed
 from cloister.query.views import row_conditions
@@ -26,7 +25,7 @@ from cloister.session.planning.afford import affordable
 from cloister.session.questions.declared import table_name
 from cloister.session.questions.spend import Spending, amount_of
 from cloister.session.questions.touched import Touched
-from cloister.session.releases.frames import Frame, Kind, Series
+from cloister.session.releases.frames import Frame, Series
 from cloister.session.releases.postprocessed import Postprocessed, public_release
 from cloister.session.state.table_registry import pinned
 from cloister.session.state.table_snapshot import TableSnapshot
@@ -474,7 +473,7 @@ class Session(Door):
         asked = [(part.parsed.layout, [shapes[place] for place in part.places]) for part in parsed.above.parts]
         return parsed.above.described(
             [{name: kind for name, kind, _ in columns_of(layout, own)} for layout, own in asked],
-            [keys_of(layout, own) for layout, own in asked] if parsed.above.single else (),
+            [rows_of(layout, own) for layout, own in asked] if parsed.above.single else (),
         )
 
     def _free(self, parsed: Parsed) -> Release | None:
@@ -612,20 +611,11 @@ def _with_columns(answer: Release, layout: Layout, number: int) -> Release:
         source = column.source
         if source is None:
             source = f"constant {column.name}"
-            groups[source] = _constant(column.fixed[number], answer.num_rows)
+            groups[source] = constant(column.fixed[number], answer.num_rows)
         elif source not in known:
             groups[source] = Series("text", np.full(answer.num_rows, None, dtype=object))
         names[column.name] = source
     return replace(answer, groups=groups, names=names)
-
-
-def _constant(value: Any, rows: int) -> Series:
-    if isinstance(value, Fraction):
-        value = int(value) if value.denominator == 1 else float(value)
-    kinds: dict[type, Kind] = {bool: "boolean", int: "integer", float: "real", str: "text", date: "date"}
-    kind = kinds.get(type(value), "text")
-    values = np.full(rows, value, dtype=None if kind in ("boolean", "integer", "real") else object)
-    return Series(kind, values)
 
 
 def _reads_noise(layout: Layout, answer: Release) -> bool:

@@ -56,3 +56,13 @@ def test_a_form_that_leads_on_says_the_same_again_and_a_refused_one_is_looked_at
         (303, "/account", answers[0].headers["set-cookie"])
     }
     assert [line[0] for line in world.trail()].count("profile.change") == 1
+
+
+def test_a_form_of_an_earlier_sign_in_finds_nothing_that_was_kept(world: World) -> None:
+    ada = world.logged_in("ada@example.org", "analyst")
+    form = {**_form(ada, "/account/tokens"), "name": "notebook", "days": "30", "scope": "trail.own"}
+    secret = re.findall(r"clo_[\w-]{43}", ada.client.post("/account/tokens", data=form).text)[0]
+    ada.client.cookies.clear()
+    ada.log_in("ada@example.org")
+    again = ada.client.post("/account/tokens", data=form)
+    assert (again.status_code, secret in again.text, _tokens(world)) == (403, False, 1)

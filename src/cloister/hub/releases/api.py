@@ -29,7 +29,6 @@ Form = Annotated[str, Path(max_length=20, pattern=r"^[a-z-]+$")]
 
 
 def api(kinds: Iterable[ReleaseKind]) -> APIRouter:
-    """The routes."""
     routes = Routes()
     _reading(routes, sorted({file.media_type for kind in kinds for file in kind.files.values()}))
     _sharing(routes)

@@ -37,7 +37,6 @@ _PAGE = 30
 
 
 def pages(kinds: Iterable[ReleaseKind]) -> APIRouter:
-    """The routes."""
     routes = Pages()
     for kind in kinds:
         _of_kind(routes, kind)
@@ -174,7 +173,6 @@ def _of_any(routes: Pages) -> None:
     def file(
         request: Request, hub: HubDep, caller: CallerDep, number: Number, form: Form, confidence: Confidence = 0.95
     ) -> Response:
-        """The release as a file."""
         return file_of(hub, caller, number, form, confidence=confidence, language=request_language(request))
 
     @routes.post("/releases/{number}/share", "release.share")
@@ -193,7 +191,6 @@ def _of_any(routes: Pages) -> None:
 
     @routes.post("/releases/{number}/withdraw", "release.share")
     def unshare(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
-        """Show it no longer."""
         _ = request_gettext(request)
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.see")
@@ -202,7 +199,6 @@ def _of_any(routes: Pages) -> None:
 
     @routes.post("/releases/{number}/title", "release.share")
     def title(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
-        """Give it a name."""
         _ = request_gettext(request)
         try:
             with hub.database.begin() as db:

@@ -127,7 +127,6 @@ def home_pages() -> APIRouter:
 
     @routes.get("/help", "public.read")
     def help_page(request: Request, hub: HubDep) -> Response:
-        """The glossary, and the pages of the documentation."""
         _ = request_gettext(request)
         docs = hub.settings.docs
         return render(

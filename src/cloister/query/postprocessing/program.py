@@ -113,10 +113,10 @@ class Program:
         return _with(before, final)
 
     def described(
-        self, kinds: Sequence[Mapping[str, Kind]], groups: Sequence[Mapping[str, Series]] = ()
+        self, kinds: Sequence[Mapping[str, Kind]], known: Sequence[Mapping[str, Series]] = ()
     ) -> list[tuple[str, Kind, bool]]:
         """The columns of the result: name, kind, and whether released numbers are in it. `kinds` are those of the columns of each
-        part, `groups` their keys where these are declared. What the engine cannot read is refused."""
+        part, `known` their rows where these are known in advance. What the engine cannot read is refused."""
         if len(self.sql) > _MOST_TEXT:
             raise refused("The query is not supported", "what stands above the aggregates is too long", "fewer columns")
         if self.sql.count(TOO_LONG) > _MOST_TEXTS:
@@ -126,10 +126,11 @@ class Program:
         key = repr(kinds)
         if key in self.known:
             return self.known[key]
-        blank = []
-        for columns, keys in zip(kinds, groups or [{}] * len(kinds), strict=True):
-            nothing = np.full(max((len(each.values) for each in keys.values()), default=0), None, dtype=object)
-            blank.append(Frame({name: keys.get(name, Series(kind, nothing)) for name, kind in columns.items()}))
+        nothing = np.empty(0, dtype=object)
+        blank = [
+            Frame(rows or {name: Series(kind, nothing) for name, kind in columns.items()})
+            for columns, rows in zip(kinds, known or [{}] * len(kinds), strict=True)
+        ]
         with self._engine([(frame, {}) for frame in blank]) as connection:
             self._check_single(connection)
             told = self._ran(lambda: connection.execute(f"DESCRIBE {_strict(self.sql)}").fetchall(), before=True)

@@ -38,8 +38,6 @@ _RULES = [{"title": "Clinical data", "labels": ["clinical"], "second_factor": Tr
 
 
 def add(routes: Routes) -> None:
-    """Add them."""
-
     @routes.get("/grants", "dataset.grant", "List the grants on a data set of yours", "The grants, the newest first")
     def listed(hub: HubDep, caller: PersonDep, data_set: _Name, after: After = "", limit: Limit = 50) -> Items[GrantOut]:
         with hub.database.reading() as db:

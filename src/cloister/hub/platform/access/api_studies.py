@@ -43,7 +43,6 @@ _Member = Annotated[str, Path(max_length=254, pattern=r"^[^\x00-\x20/]+$")]
 
 
 def add(routes: Routes) -> None:
-    """Add them."""
     _projects(routes)
     _algorithms(routes)
 

@@ -36,16 +36,12 @@ from cloister.hub.web.routing import Number, Pages
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/algorithms", "algorithm.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
-        """The algorithms that one may see."""
         return render(request, "access/algorithms.html", **_list(hub, caller, {}))
 
     @routes.post("/algorithms", "algorithm.register")
     def register(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
-        """Register one."""
         name = form.text("name", most=63)
 
         def act(db: Session) -> None:
@@ -87,7 +83,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/algorithms/{name}/grants/{grant}/revoke", "algorithm.manage")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Number, form: FormDep) -> Response:
-        """Take a grant back."""
         with hub.database.begin() as db:
             row, _which = own_algorithm(hub, db, caller, name)
             if revoke_in(hub, db, caller, grant).object != row.id:
@@ -96,7 +91,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/algorithms/{name}/withdraw", "algorithm.manage")
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """Take the algorithm away."""
         with hub.database.begin() as db:
             withdraw_algorithm(hub, db, caller, name)
         return go(request, "/algorithms", request_gettext(request)("The algorithm was withdrawn. No one can run it any more."))

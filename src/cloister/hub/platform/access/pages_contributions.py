@@ -44,11 +44,8 @@ _Before = Annotated[int | None, Query(ge=1)]
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/contributions", "contribution.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
-        """What one gave."""
         with hub.database.reading() as db:
             rows = contributions_of(db, caller)
             names = names_in(db, people=[row.owner for row in rows])
@@ -62,7 +59,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/contributions/{name}", "contribution.manage")
     def keep(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """Attach a policy to it."""
         _, values, path = request_gettext(request), Typed.of(form), f"/contributions/{name}"
         said = _("Your policy binds everyone from the next query on.")
 

@@ -36,11 +36,8 @@ _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/datasets/{name}/access", "dataset.grant")
     def access(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
-        """Who may do what with a data set."""
         return render(request, "access/grants.html", **_page(request, hub, caller, name))
 
     @routes.get("/datasets/{name}/access/new", "dataset.grant")
@@ -59,7 +56,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/datasets/{name}/access", "dataset.grant")
     def make(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """Grant."""
         _ = request_gettext(request)
         by_address = "@" in form.text("people")
 
@@ -74,7 +70,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/datasets/{name}/access/{grant}/revoke", "dataset.revoke")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Number, form: FormDep) -> Response:
-        """Take a grant back."""
         with hub.database.begin() as db:
             row, _which = own_data_set(hub, db, caller, name, "dataset.revoke")
             if revoke_in(hub, db, caller, grant).object != row.id:

@@ -26,16 +26,12 @@ _WRITERS = ("steward", "administrator")
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/policy", "policy.see")
     def policy(request: Request, hub: HubDep, caller: PersonDep) -> Response:
-        """The rules that stand above every owner."""
         return render(request, "access/policy.html", **_page(request, hub, caller, {}))
 
     @routes.post("/policy/rules", "policy.write")
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
-        """Make a rule."""
         said = request_gettext(request)("The rule applies from the next query on.")
         again = partial(_page, request, hub, caller, Typed.of(form))
         return done(
@@ -44,7 +40,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/policy/rules/{number}/end", "policy.write")
     def end(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """End a rule."""
         with hub.database.begin() as db:
             end_rule(hub, db, caller, number)
         return go(request, "/policy", request_gettext(request)("The rule was ended. It stays readable below."))

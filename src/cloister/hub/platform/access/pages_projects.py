@@ -31,16 +31,12 @@ _ELSEWHERE = ("dataset.see", "dataset.describe", "algorithm.run", "dataset.versi
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/projects", "project.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
-        """The projects that one sees."""
         return render(request, "projects/list.html", **_list(hub, caller, {}))
 
     @routes.post("/projects", "project.create")
     def create(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
-        """Start one."""
         name = form.text("name", most=63)
 
         def act(db: Session) -> None:
@@ -52,7 +48,6 @@ def add(routes: Pages) -> None:
 
     @routes.get("/projects/{name}", "project.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
-        """One project."""
         return render(request, "projects/project.html", **_one(hub, caller, name, {}))
 
     @routes.post("/projects/{name}/members", "project.manage")
@@ -69,7 +64,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/projects/{name}/join", "project.join")
     def join(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """Join, where one is invited, or decline."""
         _, stays = request_gettext(request), form.flag("decline")
         with hub.database.begin() as db:
             (projects.decline if stays else projects.join)(hub, db, caller, name)
@@ -85,19 +79,16 @@ def add(routes: Pages) -> None:
 
     @routes.post("/projects/{name}/members/remove", "project.manage")
     def leave(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """Take somebody out."""
         said, person = request_gettext(request)("The person is not a member any more."), form.text("person", most=320)
         return _act(request, hub, caller, name, form, said, lambda db: projects.remove_member(hub, db, caller, name, person))
 
     @routes.post("/projects/{name}/data", "project.manage")
     def ask(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """Ask an owner for a data set."""
         said, wanted = request_gettext(request)("Its owner was asked."), form.text("data_set", most=63)
         return _act(request, hub, caller, name, form, said, lambda db: projects.ask_data_set(hub, db, caller, name, wanted))
 
     @routes.post("/projects/{name}/data/remove", "project.manage")
     def remove(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """Take a data set out."""
         said, gone = request_gettext(request)("The data set was taken out."), form.text("data_set", most=63)
         return _act(request, hub, caller, name, form, said, lambda db: projects.remove_data_set(hub, db, caller, name, gone))
 
@@ -116,7 +107,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/projects/{name}/close", "project.manage")
     def close(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """End the project."""
         with hub.database.begin() as db:
             projects.close_project(hub, db, caller, name)
         return go(request, f"/projects/{name}", request_gettext(request)("The project is closed."))

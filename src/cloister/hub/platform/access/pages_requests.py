@@ -41,8 +41,6 @@ _LIMITS = ("not_before", "hours", "networks", "algorithms", "only_with", "risk")
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/access/requests", "access.ask")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """To decide, and mine."""
@@ -58,12 +56,10 @@ def add(routes: Pages) -> None:
 
     @routes.get("/access/requests/new", "access.ask")
     def form_page(request: Request, hub: HubDep, caller: PersonDep, data_set: _Text = "") -> Response:
-        """The form that asks for access to one data set."""
         return render(request, "access/ask.html", **_form_page(hub, caller, data_set, {}))
 
     @routes.post("/access/requests", "access.ask")
     def ask(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
-        """Ask."""
         name = form.text("data_set", most=63)
         made = ""
 
@@ -87,13 +83,10 @@ def add(routes: Pages) -> None:
 
     @routes.get("/access/requests/{number}", "access.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
-        """One request, with what was said."""
         return render(request, "access/request.html", **_one(request, hub, caller, number, {}))
 
     @routes.post("/access/requests/{number}/messages", "access.ask")
     def speak(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Say something."""
-
         def act(db: Session) -> None:
             requests.request_for(hub, db, caller, number)
             say(hub, db, caller, number, form.text("text"))
@@ -102,7 +95,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/access/requests/{number}/withdraw", "access.ask")
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Take it back."""
         said = request_gettext(request)("The request was withdrawn.")
         return _done(request, hub, caller, number, form, lambda db: requests.withdraw(hub, db, caller, number), said)
 
@@ -121,7 +113,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/access/requests/{number}/refuse", "access.decide")
     def refuse(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Refuse it, with a reason."""
         said = request_gettext(request)("The request was refused.")
 
         def act(db: Session) -> None:

@@ -30,8 +30,6 @@ Id = Annotated[str, Path(max_length=64)]
 
 
 def add(routes: Routes) -> None:
-    """Add them."""
-
     @routes.get("/me", "public.read", "Get the caller", "Who you are signed in as, with roles and the token against forgery")
     def me(request: Request, caller: PersonDep) -> Me:
         return read_of(

@@ -26,8 +26,6 @@ from cloister.hub.web.routing import Pages
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/account", "profile.manage")
     def account(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return render(request, "accounts/account.html", **_profile(hub, request, caller))

@@ -23,8 +23,6 @@ from cloister.hub.web.routing import Pages
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/login", "public.read")
     def login(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)

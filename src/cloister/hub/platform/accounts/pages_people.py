@@ -30,8 +30,6 @@ _PAGE = 50
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/people", "people.see")
     def everybody(request: Request, hub: HubDep, search: str = "", after: str = "") -> Response:
         with hub.database.reading() as db:

@@ -25,8 +25,6 @@ from cloister.hub.web.routing import Pages
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/account/second-factor", "public.read")
     def show(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)

@@ -34,8 +34,6 @@ _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
 
 
 def add(routes: Routes) -> None:
-    """Add them."""
-
     @routes.get("/budgets", "budget.see", "List budgets", "The budgets that you may see, by name")
     def listed(hub: HubDep, caller: PersonDep, after: Annotated[str, Query(max_length=200)] = "", limit: Limit = 50) -> Balances:
         with hub.database.reading() as db:

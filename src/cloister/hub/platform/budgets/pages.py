@@ -62,11 +62,8 @@ _PAGE = 50
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/budgets", "budget.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
-        """The budgets that one sees."""
         with hub.database.reading() as db:
             found = balances(hub, db, caller)
             asked = acts.open_requests(db, caller)
@@ -75,14 +72,12 @@ def add(routes: Pages) -> None:
 
     @routes.get("/budgets/{population}", "budget.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, population: _Name, after: _After = 0) -> Response:
-        """One budget."""
         return render(request, "budgets/budget.html", **_one(request, hub, caller, population, {}, after))
 
     @routes.get("/budgets/{population}/history.svg", "budget.see")
     def history(
         request: Request, hub: HubDep, caller: PersonDep, population: _Name, look: Literal["light", "dark"] = "light"
     ) -> Response:
-        """What was spent over time, as a picture."""
         _ = request_gettext(request)
         with hub.database.reading() as db:
             row, _which = seen_population(hub, db, caller, population)
@@ -95,7 +90,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/budgets/{population}/raise", "budget.raise")
     def raise_(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
-        """Raise it."""
         said = request_gettext(request)("The budget was raised. The ledger and the audit log keep the reason.")
 
         def act() -> None:
@@ -106,7 +100,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/budgets/{population}/allot", "dataset.budget")
     def allot(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
-        """Give a share."""
         said = request_gettext(request)("The share was set.")
 
         def act() -> None:
@@ -117,7 +110,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/budgets/{population}/requests", "budget.ask")
     def ask(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
-        """Ask for more."""
         said = request_gettext(request)("Your request was sent to the owner.")
 
         def act() -> None:
@@ -128,7 +120,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/budgets/{population}/requests/{number}/decide", "dataset.budget")
     def decide(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: Number, form: FormDep) -> Response:
-        """Answer a request."""
         yes = form.text("decision") == "grant"
         _ = request_gettext(request)
 
@@ -141,7 +132,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/budgets/{population}/requests/{number}/withdraw", "budget.ask")
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: Number, form: FormDep) -> Response:
-        """Take a request back."""
         said = request_gettext(request)("The request was withdrawn.")
         return _done(request, hub, caller, population, form, partial(acts.withdraw_request, hub, caller, number), said)
 

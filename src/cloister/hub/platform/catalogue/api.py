@@ -69,7 +69,6 @@ _BODY: dict[str, Any] = {
 
 
 def add(routes: Routes) -> None:
-    """Add them."""
     _uploads(routes)
     _catalogue(routes)
     _looked_after(routes)

@@ -26,8 +26,6 @@ _PAGE = 30
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/datasets", "dataset.see")
     def catalogue(
         request: Request, hub: HubDep, caller: PersonDep, search: _Search = "", after: _Search = "", mine: bool = False

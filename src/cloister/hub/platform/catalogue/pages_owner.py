@@ -42,8 +42,6 @@ _Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/datasets/{name}/manage", "dataset.manage")
     def manage(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         return manage_page(request, hub, caller, name)

@@ -42,8 +42,6 @@ _TOML = "application/toml; charset=utf-8"
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.post("/register/connection", "dataset.register")
     def connection(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         address = form.text("address", most=2000)

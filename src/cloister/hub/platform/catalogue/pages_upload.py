@@ -35,8 +35,6 @@ from cloister.hub.web.routing import Pages
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/register", "dataset.register")
     def new(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return new_page(request, hub, caller)

@@ -55,8 +55,6 @@ class Jobs(BaseModel):
 
 
 def add(routes: Routes) -> None:
-    """Add them."""
-
     @routes.get("/jobs", "job.see", "List jobs", "The jobs, the newest first")
     def jobs(
         hub: HubDep,

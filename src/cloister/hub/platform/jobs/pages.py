@@ -23,8 +23,6 @@ _Before = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,32}$")]
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/jobs", "job.see")
     def jobs(request: Request, hub: HubDep, caller: CallerDep, who: str = "", before: _Before = "") -> Response:
         """The caller's jobs, or everybody's."""
@@ -62,7 +60,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/jobs/{job}/cancel", "job.cancel")
     def stop(request: Request, hub: HubDep, caller: CallerDep, job: _Job, form: FormDep) -> Response:
-        """End it, or ask it to stop."""
         _ = request_gettext(request)
         with hub.database.begin() as db:
             check(hub, db, caller, "job.cancel", object_of(job_for(hub, db, caller, job)))

@@ -144,8 +144,6 @@ _Wanted = Annotated[Wanted, Query()]
 
 
 def add(routes: Routes) -> None:
-    """Add them."""
-
     @routes.get("/trail", "trail.read", "List audit entries", "The entries that the filters leave, the newest first")
     def everything(hub: HubDep, wanted: _Wanted) -> Lines:
         """All lines, by filters."""

@@ -36,21 +36,16 @@ _Number = Annotated[int | None, LINE_NUMBER]
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/trail", "trail.read")
     def everything(request: Request, hub: HubDep, caller: CallerDep, before: _Number = None, after: _Number = None) -> Response:
-        """All lines, by filters."""
         return _lines(request, hub, caller, "all", Scope(), before, after)
 
     @routes.get("/trail/mine", "trail.own")
     def mine(request: Request, hub: HubDep, caller: CallerDep, before: _Number = None, after: _Number = None) -> Response:
-        """What the caller did."""
         return _lines(request, hub, caller, "mine", Scope(person=caller.id), before, after)
 
     @routes.get("/trail/uses", "dataset.uses")
     def uses(request: Request, hub: HubDep, caller: CallerDep, before: _Number = None, after: _Number = None) -> Response:
-        """What was done with the caller's data sets."""
         with hub.database.reading() as db:
             scope = own_data_sets(db, caller)
         return _lines(request, hub, caller, "uses", scope, before, after)
@@ -64,19 +59,16 @@ def add(routes: Pages) -> None:
 
     @routes.get("/trail/mine/export/{form}", "trail.own")
     def export_mine(request: Request, hub: HubDep, caller: CallerDep, form: Form) -> Response:
-        """One's own acts as a file."""
         return response(hub, form, Filters.of(request.query_params), Scope(person=caller.id))
 
     @routes.get("/trail/uses/export/{form}", "dataset.uses")
     def export_uses(request: Request, hub: HubDep, caller: CallerDep, form: Form) -> Response:
-        """What was done with one's data, as a file."""
         with hub.database.reading() as db:
             scope = own_data_sets(db, caller)
         return response(hub, form, Filters.of(request.query_params), scope)
 
     @routes.post("/trail/verify", "trail.verify")
     def verified(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
-        """Check the chain, and say what came out."""
         _ = request_gettext(request)
         outcome = verify(hub)
         write_alone(hub, caller, "trail.verify", kind="trail", outcome="done" if outcome else "failed", found=str(outcome))
@@ -86,7 +78,6 @@ def add(routes: Pages) -> None:
 
     @routes.get("/trail/people/{person}", "trail.read")
     def profile(request: Request, hub: HubDep, person: _Name) -> Response:
-        """What is usual for a person."""
         with hub.database.reading() as db:
             row = db.get(Person, person)
             if row is None:
@@ -115,7 +106,6 @@ def add(routes: Pages) -> None:
 
     @routes.post("/trail/alerts/{alert}/seen", "trail.acknowledge")
     def seen(request: Request, hub: HubDep, caller: CallerDep, alert: _Name, form: FormDep) -> Response:
-        """Somebody looked."""
         _ = request_gettext(request)
         with hub.database.begin() as db:
             mark_seen(hub, db, caller, alert)

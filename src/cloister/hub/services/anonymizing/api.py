@@ -39,7 +39,6 @@ class Tried(BaseModel):
 
 
 def api() -> APIRouter:
-    """The routes."""
     routes = Routes()
     trying: dict[str, Any] = {"mark": "anonymised Anonymizing", "job": TRY.kind, "without": frozenset({"name", "title"})}
     tried, released = ("Try settings of an anonymised table",), ("Release an anonymised table",)

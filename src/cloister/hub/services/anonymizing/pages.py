@@ -276,7 +276,6 @@ def trial_page(
 
 
 def pages() -> APIRouter:
-    """The routes."""
     routes = Pages()
 
     @routes.get("/anonymise", ACTION)
@@ -307,7 +306,6 @@ def pages() -> APIRouter:
 
     @routes.post("/anonymise/trials", ACTION, ticked=True)
     def attempt(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
-        """A trial: to the page of its job."""
         try:
             with hub.database.reading() as db:
                 table = open_for_anonymising(hub, db, caller, form.text("table", most=63))

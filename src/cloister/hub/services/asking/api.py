@@ -53,7 +53,6 @@ _JSON = "application/json"
 
 
 def api() -> APIRouter:
-    """The routes."""
     routes = Routes()
     _asking(routes)
     _previewing(routes)
@@ -261,8 +260,6 @@ def _request(path: str, body: Question | Questions, way: str = "") -> bytes:
 
 
 def _saved(routes: Routes) -> None:
-    """Add them."""
-
     @routes.get("/questions/saved", "question.see", "List saved queries", "The saved queries, the newest first")
     def questions(
         hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50

@@ -109,8 +109,6 @@ def cost_of(hub: Hub, row: StoredRelease) -> Guarantee:
 
 
 def both_pages(routes: Pages) -> None:
-    """The routes."""
-
     @routes.get("/ask/both", "question.explain", ticked=True)
     def both(
         request: Request,

@@ -76,7 +76,6 @@ _Id = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")]
 
 
 def pages() -> APIRouter:
-    """The routes."""
     routes = Pages()
     _asking(routes)
     builder(routes)
@@ -173,7 +172,6 @@ def _asking(routes: Pages) -> None:
 
     @routes.post("/ask/save", "question.manage")
     def kept(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
-        """Keep the question under a name."""
         _ = request_gettext(request)
         try:
             wish = _wish(hub, caller, form)
@@ -188,7 +186,6 @@ def _between(routes: Pages) -> None:
 
     @routes.post("/ask/sql", "question.explain", ticked=True)
     def edited(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
-        """The SQL of a form, in the editor."""
         try:
             return _page(request, hub, caller, {**_values(form), "sql": _sql(hub, caller, form)})
         except CloisterError as error:
@@ -196,7 +193,6 @@ def _between(routes: Pages) -> None:
 
     @routes.post("/ask/build", "question.explain", ticked=True)
     def formed(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
-        """The form of a query in SQL."""
         try:
             return page_of_sql(request, hub, caller, _sql(hub, caller, form), form)
         except CloisterError as error:
@@ -481,7 +477,6 @@ def _saved(routes: Pages) -> None:
 
     @routes.get("/questions", "question.see")
     def questions(request: Request, hub: HubDep, caller: CallerDep, after: After = "") -> Response:
-        """Questions that are kept."""
         with hub.database.reading() as db:
             rows = saved_of(db, caller, after=after, limit=_PAGE + 1)
             people = names_of(db, [row.person for row in rows])
@@ -491,7 +486,6 @@ def _saved(routes: Pages) -> None:
 
     @routes.post("/questions/{number}/remove", "question.manage")
     def forget(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
-        """Keep it no longer."""
         _ = request_gettext(request)
         with hub.database.begin() as db:
             remove(hub, db, caller, number)

@@ -56,8 +56,6 @@ _ROWS, _FRAMED_ROWS, _LATELY, _CONFIDENCE = 12, 60, 50, 0.95
 
 
 def board_pages(routes: Pages) -> None:
-    """The routes."""
-
     @routes.get("/dashboards", "question.see")
     def boards(request: Request, hub: HubDep, caller: CallerDep) -> Response:
         """One's own, and those of one's projects."""
@@ -65,7 +63,6 @@ def board_pages(routes: Pages) -> None:
 
     @routes.post("/dashboards", "question.manage")
     def create(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
-        """A new one."""
         try:
             with hub.database.begin() as db:
                 row = create_board(hub, db, caller, form.text("title", most=1000), form.text("project", most=40))
@@ -95,7 +92,6 @@ def board_pages(routes: Pages) -> None:
 
     @routes.post("/dashboards/{number}/price", "question.manage", ticked=True)
     def price(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
-        """What a refresh would cost."""
         try:
             return _board(request, hub, caller, number, price=refresh_price(hub, caller, number))
         except CloisterError as error:
@@ -119,7 +115,6 @@ def board_pages(routes: Pages) -> None:
 
     @routes.post("/dashboards/{number}/remove", "question.manage")
     def remove(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
-        """Keep it no longer."""
         _ = request_gettext(request)
         with hub.database.begin() as db:
             remove_board(hub, db, caller, number)
@@ -177,11 +172,8 @@ def _drawn(row: StoredRelease, release: Release, shows: str, drawn: Map | None, 
 
 
 def published_pages(routes: Pages) -> None:
-    """The routes."""
-
     @routes.get("/published", "release.see")
     def views(request: Request, hub: HubDep, caller: CallerDep) -> Response:
-        """The views that one made, and those of one's data."""
         return _published(request, hub, caller)
 
     @routes.post("/published", "release.publish", ticked=True)
@@ -203,7 +195,6 @@ def published_pages(routes: Pages) -> None:
 
     @routes.post("/published/{number}/revoke", "release.see")
     def revoke(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
-        """Show it no longer."""
         _ = request_gettext(request)
         with hub.database.begin() as db:
             revoke_view(hub, db, caller, number)

@@ -58,8 +58,6 @@ class Line:
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
-
     @routes.get("/algorithm-reviews", ADMIT)
     def reviews(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """Which code may run near which of one's data sets."""

@@ -46,7 +46,6 @@ class OwnedList(BaseModel):
 
 
 def api() -> APIRouter:
-    """The routes."""
     routes = Routes()
 
     @routes.get(

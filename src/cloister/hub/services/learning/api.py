@@ -68,7 +68,6 @@ class Curve(BaseModel):
 
 
 def api() -> APIRouter:
-    """The routes."""
     routes = Routes()
     routes.router.include_router(order_api(FITTING, Training, "/models", summaries=("Train a model",), mark="models"))
 

@@ -48,7 +48,6 @@ TASKS = {
 
 
 def pages() -> APIRouter:
-    """The routes."""
     routes = Pages()
     how: dict[str, Any] = {"more": _choices, "errors": expected, "priced_at": "expected"}
     routes.router.include_router(order_pages(FITTING, Training, "/learn", "learning/learn.html", **how))

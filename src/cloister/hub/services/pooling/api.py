@@ -37,7 +37,6 @@ class Comparing(BaseModel):
 
 
 def api() -> APIRouter:
-    """All routes."""
     routes = Routes()
 
     @routes.get(

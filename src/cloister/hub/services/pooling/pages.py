@@ -26,7 +26,6 @@ Name = Annotated[str, Path(max_length=63)]
 
 
 def pages() -> APIRouter:
-    """All routes."""
     routes = Pages()
 
     @routes.get("/pools", "dataset.see")

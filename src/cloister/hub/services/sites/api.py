@@ -106,7 +106,6 @@ class JointList(BaseModel):
 
 
 def api() -> APIRouter:
-    """All routes."""
     routes = Routes()
 
     @routes.get(

@@ -155,7 +155,6 @@ def line_of(row: HeldStream) -> StreamLine:
 
 
 def api() -> APIRouter:
-    """The routes."""
     routes = Routes()
     _owning(routes)
     _reading(routes)

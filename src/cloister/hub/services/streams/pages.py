@@ -51,7 +51,6 @@ _FIRST: dict[str, Any] = {
 
 
 def pages() -> APIRouter:
-    """The routes."""
     routes = Pages()
 
     @routes.get("/streams", "stream.see")
@@ -75,12 +74,10 @@ def pages() -> APIRouter:
 
     @routes.get("/streams/{number}", "stream.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
-        """What was released, live."""
         return _stream(request, hub, caller, number)
 
     @routes.get("/streams/{number}/fresh", "stream.see")
     def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
-        """What is live of it."""
         with hub.database.reading() as db:
             told = shown(db, seen_stream(hub, db, caller, number), request_gettext(request))
         return render(request, "streams/live.html", **told)
@@ -99,14 +96,12 @@ def pages() -> APIRouter:
 
     @routes.post("/streams/{number}/devices/{device}/revoke", "stream.manage")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, number: Number, device: Number, form: FormDep) -> Response:
-        """Take its key back."""
         return _act(request, hub, caller, number, lambda db: revoke_device(hub, db, caller, number, device)) or go(
             request, f"/streams/{number}", request_gettext(request)("The key is revoked.")
         )
 
     @routes.post("/streams/{number}/close", "stream.manage")
     def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Take no reading any more."""
         return _act(request, hub, caller, number, lambda db: close_stream(hub, db, caller, number)) or go(
             request, f"/streams/{number}", request_gettext(request)("The stream is closed.")
         )

@@ -114,7 +114,6 @@ _RESULTS: dict[int | str, dict[str, Any]] = {**_FILE, 202: {"model": Looking, "d
 
 
 def api() -> APIRouter:
-    """The routes."""
     routes = Routes()
     _drafts(routes)
     _running(routes)

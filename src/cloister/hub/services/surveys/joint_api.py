@@ -131,7 +131,6 @@ def line_of(row: HeldJointSurvey) -> JointLine:
 
 
 def add(routes: Routes) -> None:
-    """The routes."""
     _composing(routes)
     _answering(routes)
 

@@ -31,7 +31,6 @@ _FIRST = {"title": "", "purpose": "", "invited": False}
 
 
 def add(routes: Pages) -> None:
-    """Add them."""
     _composing(routes)
     _running(routes)
 
@@ -39,12 +38,10 @@ def add(routes: Pages) -> None:
 def _composing(routes: Pages) -> None:
     @routes.get("/joint-surveys", "survey.compose")
     def joint_list(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
-        """One's own, and the beginning of a new one."""
         return _list(request, hub, caller, after)
 
     @routes.post("/joint-surveys", "survey.compose")
     def joint_make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
-        """Begin one."""
         typed: dict[str, Any] = {"title": form.text("title", most=1000), "purpose": form.text("purpose", most=2000)}
         typed["invited"] = form.flag("invited")
         try:
@@ -63,8 +60,6 @@ def _composing(routes: Pages) -> None:
 
     @routes.post("/joint-surveys/{number}/questions", "survey.manage")
     def joint_ask(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Put a question at the end."""
-
         def act(db: Db) -> None:
             joint.ask(hub, db, caller, number, [_question(form)], more=True)
 
@@ -73,7 +68,6 @@ def _composing(routes: Pages) -> None:
 
     @routes.post("/joint-surveys/{number}/questions/remove", "survey.manage")
     def joint_remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Take a question out."""
         said, text = request_gettext(request)("The question was removed."), form.get("text", "")
         return _act(request, hub, caller, number, said, lambda db: joint.remove_question(hub, db, caller, number, text))
 
@@ -98,14 +92,12 @@ def _running(routes: Pages) -> None:
 
     @routes.post("/joint-surveys/{number}/open", "survey.manage")
     def joint_open(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Let people answer."""
         said = request_gettext(request)("The survey is open.")
         shown = form.text("fingerprint", most=200)
         return _act(request, hub, caller, number, said, lambda db: joint.open_joint(hub, db, caller, number, compared=shown))
 
     @routes.post("/joint-surveys/{number}/close", "survey.manage")
     def joint_close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """End it."""
         said = request_gettext(request)("The survey is closed.")
         return _act(request, hub, caller, number, said, lambda db: joint.close_joint(hub, db, caller, number))
 

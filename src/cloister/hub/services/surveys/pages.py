@@ -50,7 +50,6 @@ _TYPED = ("name", "text", *dict.fromkeys(name for names in FIELDS.values() for n
 
 
 def pages() -> APIRouter:
-    """The routes."""
     routes = Pages()
     _composing(routes)
     _responding(routes)
@@ -63,12 +62,10 @@ def pages() -> APIRouter:
 def _composing(routes: Pages) -> None:
     @routes.get("/surveys", "survey.compose")
     def listed(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
-        """One's own surveys, and the beginning of a new one."""
         return _list(request, hub, caller, after)
 
     @routes.post("/surveys", "survey.compose")
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
-        """Begin one."""
         title, purpose = form.text("title", most=1000), form.text("purpose", most=2000)
         try:
             with hub.database.begin() as db:
@@ -82,13 +79,10 @@ def _composing(routes: Pages) -> None:
     def one(
         request: Request, hub: HubDep, caller: PersonDep, number: Number, kind: str = Query("yes-no", max_length=20)
     ) -> Response:
-        """A draft, or what came in."""
         return _survey(request, hub, caller, number, {"kind": kind})
 
     @routes.post("/surveys/{number}", "survey.manage")
     def rewrite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Change what a draft says of itself."""
-
         def act(db: Db) -> None:
             drafts.rewrite(
                 hub,
@@ -105,8 +99,6 @@ def _composing(routes: Pages) -> None:
 
     @routes.post("/surveys/{number}/questions", "survey.manage")
     def add(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Put a question at the end."""
-
         kind = form.text("kind", most=20)
 
         def act(db: Db) -> None:
@@ -119,13 +111,11 @@ def _composing(routes: Pages) -> None:
 
     @routes.post("/surveys/{number}/questions/remove", "survey.manage")
     def remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Take a question out."""
         said, name = request_gettext(request)("The question was removed."), form.text("name", most=100)
         return _act(request, hub, caller, number, form, said, lambda db: drafts.remove_question(hub, db, caller, number, name))
 
     @routes.post("/surveys/{number}/drop", "survey.manage")
     def drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Throw a draft away."""
         with hub.database.begin() as db:
             drafts.drop_draft(HeldSurvey, hub, db, caller, number)
         return go(request, "/surveys", request_gettext(request)("The draft was discarded."))
@@ -134,13 +124,11 @@ def _composing(routes: Pages) -> None:
 def _running(routes: Pages) -> None:
     @routes.post("/surveys/{number}/open", "survey.manage")
     def open_(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Let people answer."""
         said = request_gettext(request)("The survey is open.")
         return _act(request, hub, caller, number, form, said, lambda db: drafts.open_survey(hub, db, caller, number))
 
     @routes.post("/surveys/{number}/close", "survey.manage")
     def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """End it."""
         said = request_gettext(request)("The survey is closed.")
         return _act(request, hub, caller, number, form, said, lambda db: drafts.close_survey(hub, db, caller, number))
 
@@ -175,19 +163,16 @@ def _running(routes: Pages) -> None:
 
     @routes.get("/surveys/{number}/results.{form}", "survey.download")
     def results(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: str) -> Response:
-        """The estimates as CSV or JSON."""
         return _file(request, hub, caller, number, form)
 
     @routes.get("/surveys/{number}/reports.json", "survey.download")
     def reports(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
-        """The randomised reports themselves."""
         return _file(request, hub, caller, number, "reports")
 
 
 def _learning(routes: Pages) -> None:
     @routes.get("/surveys/{number}/models", "survey.download")
     def start(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
-        """An empty order of a model."""
         return _order(request, hub, caller, number, {})
 
     @routes.post("/surveys/{number}/models", "survey.download", ticked=True)

@@ -104,7 +104,6 @@ class Version(BaseModel):
 
 
 def api() -> APIRouter:
-    """All routes."""
     routes = Routes()
 
     @routes.post(

@@ -26,7 +26,6 @@ _Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 
 
 def pages() -> APIRouter:
-    """All routes."""
     routes = Pages()
 
     @routes.get("/masked", "dataset.register")
