@@ -26,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_hub_that_is_killed_at_any_step_asks_again_and_nothing_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five lives end when all answers of a step are there; the sixth has the answer. Each second life asks under the charge of the
-    one before, and in the same words: its round is that one's, is charged once at each site, and goes on where that one was. Rows
-    are read once in each round that came so far."""
+    """Five lives end when all answers of a step are there; the sixth has the answer. Each second life asks under the charge of
+    the one before, and in the same words: its round is that one's, is charged once at each site, and goes on where that one was.
+    Rows are read once in each round that came so far."""
     read: list[tuple[str, str]] = []
     numbers = SitePart._numbers
 

@@ -122,8 +122,8 @@ class Elsewhere(Answering):
 
 
 def token_of(secret: str | None) -> str:
-    """What plans of a table are told apart by. It follows from the table's secret, so that what a hub that was killed had asked
-    under a charge is asked again in the same words, and others answer with the bytes that they keep and charge nothing.
+    """What plans of a table are told apart by: the same after a restart, so that what a killed hub had asked is asked again in
+    the same words, and others answer with what they keep and charge nothing.
 
     >>> token_of("00ff") == token_of("00ff"), token_of(None) == token_of(None)
     (True, False)
