@@ -214,8 +214,7 @@ class JointEngine:
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The sites, ready to be asked. Which rows of a unit count each site settles for itself."""
-        parts = self.source.parts(table)
-        return JointPrepared(table, parts, self.source, workspace, token_of(secret))
+        return JointPrepared(table, self.source, workspace, token_of(secret))
 
 
 class AtSites(Elsewhere):
@@ -314,11 +313,9 @@ class JointPrepared(AtSites, Prepared):
 
     dialect: ClassVar[str] = "duckdb"
 
-    def __init__(
-        self, table: PrivateTable, parts: LocalParts | RemoteParts, source: JointSource, workspace: Workspace, token: str
-    ) -> None:
+    def __init__(self, table: PrivateTable, source: JointSource, workspace: Workspace, token: str) -> None:
         Prepared.__init__(self, table, materialised=True, workspace=workspace)
-        self.parts, self.source, self.base, self.token = parts, source, table, token
+        self.parts, self.source, self.base, self.token = source.parts(table), source, table, token
 
     def related(
         self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
