@@ -338,6 +338,14 @@ def test_killed_half_way_there_is_no_file_of_that_name_and_the_next_one_removes_
     asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian")
     anonymize_file(asked, tmp_path / "people.parquet", goal, temporary_directory=between)
     assert list(between.iterdir()) == [], "the rows that the killed one had put there"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["between", "people.parquet", "released.parquet"]
+
+
+def test_a_folder_for_what_does_not_fit_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    pl.DataFrame({"age": [20, 21, 40, 41]}).write_parquet(tmp_path / "people.parquet")
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian")
+    with pytest.raises(InvalidParameter, match="there is no such folder"):
+        anonymize_file(asked, tmp_path / "people.parquet", tmp_path / "out.csv", temporary_directory=tmp_path / "none")
 
 
 def test_what_duckdb_says_of_a_value_is_not_told(tmp_path: Path) -> None:

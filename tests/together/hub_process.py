@@ -38,7 +38,8 @@ def child(folder: Path, port: int, steps: list[str]) -> None:
     HubRound.advance = advanced  # type: ignore[method-assign]
     coordinator = coordinator_of("abc")
     with coordinator.serving(port=port):
-        table = cl.JointTable(coordinator.sites, COLUMNS, overlap="none", population="patients")
+        joint = cl.JointTable(coordinator.sites, COLUMNS, overlap="none", population="patients")
+        table = cl.PrivateTable.declared(joint.source, COLUMNS, like=joint, version="1")
         with cl.Session({"people": table}, budget=cl.PureDP(10**4), ledger=str(folder / "hub.db")) as session:
             found = session.sql(COUNT, spend=50).to_pydict()
     (folder / "answer.json").write_text(json.dumps(found), encoding="utf-8")

@@ -110,8 +110,7 @@ def anonymize_file(
             why="what is written passes by a table of that name for a while",
             instead="a view of it under another name",
         )
-    place = None if temporary_directory is None else Path(temporary_directory)
-    with PrivateFolder(place) as folder, _opened(connection, memory_limit, folder) as duck:
+    with PrivateFolder(temporary_directory) as folder, _opened(connection, memory_limit, folder) as duck:
         try:
             return _anonymize(duck, anonymizer, source, goal, named=connection is not None, joined=folder / "rows.parquet")
         finally:

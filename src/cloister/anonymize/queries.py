@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import glob
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -16,6 +14,7 @@ from typing import Any
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.parsers import is_parquet
+from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.expression.names import literal, quotation
 
 _GLANCE = 0.25
@@ -166,18 +165,11 @@ def _unreadable(source: str | Path) -> InvalidParameter:
 
 @contextmanager
 def under_another_name(goal: Path) -> Iterator[Path]:
-    """Where to write; what is there at the end takes the place of the goal at once."""
-    handle, name = tempfile.mkstemp(suffix=goal.suffix, prefix=f".{goal.stem[:40]}-", dir=goal.parent)
-    os.close(handle)
-    path = Path(name)
-    try:
-        mask = os.umask(0)
-        os.umask(mask)
-        path.chmod(0o666 & ~mask)  # as any other file that is written here
-        yield path
-        path.replace(goal)
-    finally:
-        path.unlink(missing_ok=True)
+    """Where to write; what is there at the end takes the place of the goal at once. What a process that was killed had written
+    there goes with the next one."""
+    with PrivateFolder(goal.parent) as folder:
+        yield folder / goal.name
+        (folder / goal.name).replace(goal)
 
 
 def kinds_of(duck: Any, rows: str, source: str | Path) -> dict[str, str]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from cloister.crypto import SigningKey
 from cloister.errors import CloisterError, InvalidDeclaration, UnsupportedQuery
-from cloister.noise import Random, default_random
+from cloister.noise import Random
 from cloister.noise.mechanism import narrowed
 from cloister.privacy import Guarantee
 from cloister.tables import Abilities, Answering, Domain, Place, Prepared, PrivateTable, PublicTable, Relation, Workspace
@@ -32,7 +32,7 @@ from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
 from cloister.together.coordinator import Coordinator, RemoteParts, RemoteSite
 from cloister.together.messages import RoundRefused
-from cloister.together.plan import Elsewhere, Plan, check_words, round_about, shapes_of, shares_of
+from cloister.together.plan import Elsewhere, Plan, check_words, round_about, shapes_of, shares_of, token_of
 from cloister.together.roster import Roster
 from cloister.together.rounds import HubRound, Round, run_round
 from cloister.together.site import Site, SitePart, signed_by
@@ -214,8 +214,7 @@ class JointEngine:
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The sites, ready to be asked. Which rows of a unit count each site settles for itself."""
-        parts = self.source.parts(table)
-        return JointPrepared(table, parts, self.source, workspace)
+        return JointPrepared(table, self.source, workspace, token_of(secret))
 
 
 class AtSites(Elsewhere):
@@ -314,10 +313,9 @@ class JointPrepared(AtSites, Prepared):
 
     dialect: ClassVar[str] = "duckdb"
 
-    def __init__(self, table: PrivateTable, parts: LocalParts | RemoteParts, source: JointSource, workspace: Workspace) -> None:
+    def __init__(self, table: PrivateTable, source: JointSource, workspace: Workspace, token: str) -> None:
         Prepared.__init__(self, table, materialised=True, workspace=workspace)
-        self.parts, self.source, self.base = parts, source, table
-        self.token = default_random().bytes(16).hex()
+        self.parts, self.source, self.base, self.token = source.parts(table), source, table, token
 
     def related(
         self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None

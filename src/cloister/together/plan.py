@@ -6,6 +6,7 @@ is declared, by `round_about` alone. What a session knows beside (a tighter widt
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import numpy as np
 
 from cloister.crypto import canonical_json
 from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
+from cloister.noise import default_random
 from cloister.noise.laws import LAWS
 from cloister.noise.shares import NoiseShares
 from cloister.printable import is_text, shown
@@ -91,7 +93,7 @@ class Elsewhere(Answering):
     base: PrivateTable
     """The table, as it is declared, whatever is asked of it."""
     token: str
-    """No two sessions ask under one charge, whatever theirs are called."""
+    """No two ledgers ask under one charge, whatever theirs are called; `token_of` what the engine was given."""
     nowhere: ClassVar[str]
     """Why there are no exact values."""
 
@@ -107,7 +109,9 @@ class Elsewhere(Answering):
     def _plan(self, request: NoisedRequest) -> Plan:
         given = self.source.purpose or request.purpose, self.source.who or request.who
         purpose, who = (shown(each.strip())[:LONGEST_WORDS] for each in given)  # or the first of a long one are all blanks
-        return Plan(request=request.canonical(), token=self.token, purpose=purpose, who=who)
+        text = request.canonical()
+        token = hashlib.sha256(canonical_json([self.token, purpose, who, text]).encode()).hexdigest()
+        return Plan(request=text, token=token, purpose=purpose, who=who)
 
     def _besides(self, request: NoisedRequest) -> list[Guarantee]:
         """What others cost under the same charge: a site or key holder that can't pay for all says so before it."""
@@ -115,6 +119,16 @@ class Elsewhere(Answering):
 
     def _reading(self, work: Any) -> Any:
         return work()
+
+
+def token_of(secret: str | None) -> str:
+    """What plans of a table are told apart by: the same after a restart, so that what a killed hub had asked is asked again in
+    the same words, and others answer with what they keep and charge nothing.
+
+    >>> token_of("00ff") == token_of("00ff"), token_of(None) == token_of(None)
+    (True, False)
+    """
+    return default_random().bytes(16).hex() if secret is None else hashlib.sha256(f"asked at {secret}".encode()).hexdigest()
 
 
 def round_about(request: NoisedRequest, plan: Plan, signed: SignedRoster, columns: Mapping[str, Domain]) -> Round:

@@ -103,7 +103,10 @@ class PooledEngine:
             if (each.unit, each.max_rows) != (table.unit, table.max_rows):
                 raise _unlike(f"{name!r} says differently whose a row is", "one unit and row cap")
         parts = {name: PrivateTable.declared(each.source, table.columns, like=each) for name, each in self.source.tables.items()}
-        ready = {name: prepare(each, secret=secret, workspace=workspace) for name, each in parts.items()}
+        ready = {  # noise that sites drew before is never added to rows of the hub that may be others now
+            name: prepare(each, secret=None if isinstance(each.source, JointSource) else secret, workspace=workspace)
+            for name, each in parts.items()
+        }
         return PooledPrepared(table, ready, workspace)
 
 

@@ -317,7 +317,7 @@ def test_a_helper_as_a_process(joint: Joint) -> None:
         assert "tries again" not in said
         assert not list(Path(f"{folder}2").iterdir()), "the folder is free for another link"
         joint.ask("POST", f"/{number}/open")
-        assert "folder of another one" in run("join", link, "--name", "Cancer Registry", "--yes")
+        assert "helper run --folder" in run("join", link, "--name", "Cancer Registry", "--yes")
         first = subprocess.Popen(helper("run"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for seed in range(6):
             joint.answered(number, ["bus", "yes"], seed=seed)

@@ -186,7 +186,7 @@ def test_a_page_that_is_cut_off_leaves_nothing(tmp_path: Path, monkeypatch: pyte
 def test_a_helpers_key_and_terms_are_its_own(helper: Helper, tmp_path: Path) -> None:
     folder = tmp_path / "helper"
     assert (folder / "helper.db").stat().st_mode & 0o077 == 0
-    with pytest.raises(InvalidParameter, match="folder of another one"):
+    with pytest.raises(InvalidParameter, match="cloister helper run"):
         Helper.made(folder, SURVEY, link="x", name="y")
     with pytest.raises(InvalidParameter, match="is no helper's"):
         Helper(tmp_path)

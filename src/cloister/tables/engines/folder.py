@@ -13,6 +13,8 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 
+from cloister.errors import InvalidParameter
+
 _PREFIX = "cloister-rows-"
 _LOCK = "in-use"
 
@@ -20,13 +22,18 @@ _LOCK = "in-use"
 class PrivateFolder:
     """Made on construction with mode 0700; removed by `remove` or `with`, at exit, or by the next one made beside it."""
 
-    def __init__(self, parent: Path | None = None) -> None:
-        where = Path(tempfile.gettempdir()) if parent is None else parent
+    def __init__(self, parent: str | Path | None = None) -> None:
+        where = Path(tempfile.gettempdir() if parent is None else parent)
+        if not where.is_dir():
+            raise InvalidParameter(
+                f"temporary_directory={str(where)!r} is invalid", why="there is no such folder", instead="a folder that is there"
+            )
         sweep(where)
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))
             self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            with suppress(OSError):  # on a disk that has no locks nobody sweeps either
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
             if os.fstat(self._lock).st_nlink:
                 break
             os.close(self._lock)  # somebody who swept came between the file and its lock, and took it away

@@ -43,11 +43,11 @@ def memory_exceeded(what: str = "The query was not answered") -> MemoryExceeded:
     """The refusal.
 
     >>> print(memory_exceeded().why)
-    it needs more memory than is set for it; what was reserved stays charged
+    it needs more memory than is set for it; what was reserved for it, if anything, stays charged
     """
     return MemoryExceeded(
         what,
-        why="it needs more memory than is set for it; what was reserved stays charged",
+        why="it needs more memory than is set for it; what was reserved for it, if anything, stays charged",
         instead="a query with fewer groups, rows or columns, or a larger memory limit from the person who runs this",
     )
 

@@ -80,7 +80,9 @@ class Helper:
         path, new = folder / HELPER_FILE, folder / f"{HELPER_FILE}.new"
         if path.exists():
             raise InvalidParameter(
-                "The survey was not joined", why=f"{str(folder)!r} is the folder of another one", instead="--folder, a new one"
+                "The survey was not joined",
+                why=f"{str(folder)!r} is the folder of a helper, with its key",
+                instead=f"cloister helper run --folder {folder}, which goes on; for another link, --folder, a new one",
             )
         words = {"survey": survey.text, "link": link, "name": name, "key": new_helper_key().export_key(format="PEM")}
         new.unlink(missing_ok=True)

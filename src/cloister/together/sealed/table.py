@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
-from cloister.noise import Random, default_random
+from cloister.noise import Random
 from cloister.tables import Abilities, Answering, Prepared, PrivateTable, PublicTable, Relation, Workspace
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
-from cloister.together.plan import Elsewhere, Plan, check_words, shapes_of
+from cloister.together.plan import Elsewhere, Plan, check_words, shapes_of, token_of
 from cloister.together.sealed.batches import Batch, Ranges, in_order, withdrawn_by, without
 from cloister.together.sealed.format import MaskedFormat
 from cloister.together.sealed.holder import SealedPlan, noise_of, shares_of_two
@@ -148,7 +148,7 @@ class SealedEngine:
         """The batches, ready to be asked."""
         for batch in self.source.batches:
             self.source.key_holder.accept(batch.head.data)
-        return SealedPrepared(table, self.source, workspace)
+        return SealedPrepared(table, self.source, workspace, token_of(secret))
 
 
 class _Masked(Elsewhere):
@@ -200,10 +200,9 @@ class SealedPrepared(_Masked, Prepared):
 
     dialect: ClassVar[str] = "duckdb"
 
-    def __init__(self, table: PrivateTable, source: SealedSource, workspace: Workspace) -> None:
+    def __init__(self, table: PrivateTable, source: SealedSource, workspace: Workspace, token: str) -> None:
         Prepared.__init__(self, table, materialised=True, workspace=workspace)
-        self.source, self._reader, self.base = source, SumReader(source.format), table
-        self.token = default_random().bytes(16).hex()
+        self.source, self._reader, self.base, self.token = source, SumReader(source.format), table, token
 
     def related(
         self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
