@@ -254,6 +254,26 @@ def test_who_asks_for_no_row_is_told_the_declared_columns_at_no_cost(running: Ru
     assert running.charges == 0
 
 
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ('SELECT * FROM (SELECT age, town AS "T" FROM people LIMIT 0) "T" LIMIT 1', [("age", 20), ("T", 25)]),  # Tableau
+        ('SELECT TRUE AS "_" FROM "public"."people" WHERE 1 <> 1 LIMIT 0', [("_", 16)]),  # Metabase
+        ("SELECT town FROM towns LIMIT 0", [("town", 25)]),
+    ],
+)
+def test_some_columns_are_told_alone(running: Running, sql: LiteralString, told: list[tuple[str, int]]) -> None:
+    with running.connect() as connection:
+        found = connection.execute(sql)
+        assert [(each.name, each.type_code) for each in found.description or ()] == told
+        assert found.fetchall() == []
+        for other in ("SELECT nobody FROM people LIMIT 0", "SELECT age FROM people WHERE age > 3 LIMIT 0"):
+            with pytest.raises(psycopg.Error):
+                connection.execute(other)
+        assert connection.execute("SELECT relname FROM pg_class LIMIT 0").fetchall() == []
+    assert running.charges == 0
+
+
 def test_the_columns_of_a_public_table_are_told_too(running: Running) -> None:
     with running.connect() as connection:
         found = connection.execute("SELECT * FROM public.towns LIMIT 0")

@@ -51,6 +51,7 @@ def test_tls_with_a_certificate_that_is_checked(start: Start, context: ssl.SSLCo
     with running.connect(sslmode="verify-full", sslrootcert=str(tmp_path / "certificate.pem")) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
         assert connection.pgconn.ssl_in_use
+        assert connection.execute("SHOW ssl").fetchone() == ("on",)
 
 
 def test_without_a_certificate_tls_is_declined_and_libpq_that_wants_it_goes(running: Running) -> None:
@@ -218,6 +219,12 @@ def test_a_client_that_leaves_is_charged_and_its_session_closed_afterwards(start
     backend.go.set()
     assert backend.closed.wait(30)
     assert running.charges == 1
+
+
+def test_what_costs_nothing_is_answered_before_a_goodbye_that_is_sent_with_it(running: Running) -> None:
+    with Raw(running.port).log_in() as raw:
+        raw.send(message("Q", text("SELECT 1; SHOW server_version; SELECT COUNT(*) FROM pg_class")), message("X"))
+        assert letters(raw.until()) == "TDCTDCTDCZ"
 
 
 @pytest.mark.parametrize("last", [b"", message("X")], ids=["falls silent", "says goodbye"])

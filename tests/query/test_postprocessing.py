@@ -13,6 +13,7 @@ import pytest
 import cloister as cl
 from cloister.ledger import Ledger
 from cloister.noise import Random
+from cloister.query.postprocessing.cut import SEVERAL
 from cloister.session import Release
 from cloister.tables.engines.connection import locked
 from tests.query.hospital import plain, rows, tables
@@ -552,6 +553,22 @@ def test_it_is_said_which_groups_are_counted(sql: str, told: str) -> None:
     with cl.Session({"t": table}, budget=cl.ApproxDP(10, "1e-3")) as session:
         [note] = [each for each in session.explain(sql, 1).notes if "worked out over groups" in each]
     assert told in note
+
+
+@pytest.mark.parametrize(
+    ("inner", "told"),
+    [
+        ("SELECT n FROM t WHERE n > 0", True),
+        ("SELECT COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 1", True),
+        ("SELECT n FROM t WHERE n > 0 ORDER BY n LIMIT 1", False),
+        ("SELECT MAX(n) FROM t WHERE n > 0", False),
+        ("SELECT COUNT(*) AS n FROM people", False),
+    ],
+)
+def test_it_is_said_where_a_value_may_turn_out_to_be_several(session: cl.Session, inner: str, *, told: bool) -> None:
+    """The charge stands then, and only the answer knows."""
+    sql = f"WITH t AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) SELECT 2 * n AS d, ({inner}) AS a FROM t"
+    assert (SEVERAL in session.explain(sql, 1).notes) == told
 
 
 @pytest.mark.parametrize(

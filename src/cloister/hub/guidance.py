@@ -51,11 +51,11 @@ def best_odds(budget: Guarantee, *, about: About = "presence", people: int = 1) 
 
     >>> best_odds(PureDP(0)), best_odds(PureDP(1)), best_odds(ApproxDP(1, "0.1")), best_odds(ZCDP("0.5")), best_odds(PureDP(8))
     (50.0, 73.2, 75.8, 75.0, 99.97)
-    >>> best_odds(PureDP(1), about="value"), best_odds(PureDP(1), people=FAMILY)
-    (88.1, 98.3)
+    >>> best_odds(PureDP(1), about="value"), best_odds(PureDP(1), people=FAMILY), best_odds(PureDP(10))
+    (88.1, 98.3, 99.996)
     """
     right = 100 * (1 + advantage(budget, about=about, people=people)) / 2
-    finer = 10 if right < Fraction(199, 2) else 100
+    finer = 10 if right < Fraction(199, 2) else next((10**each for each in range(2, 9) if 10**each * (100 - right) >= 1), 100)
     return min(100.0, math.ceil(finer * right - Fraction(1, 10**9)) / finer)
 
 

@@ -74,18 +74,21 @@ class Work:
 
     def __init__(self, turns: asyncio.Semaphore) -> None:
         self._turns = turns
-        self._gone = False
+        self._gone = self._charged = False
         self._left: asyncio.Future[Any] | None = None
         self._given_up: asyncio.Future[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
 
-    async def do(self, pool: Pool, call: Callable[[], _Found], seconds: float, stop: Callable[[], None]) -> _Found:
-        """What the call gives; `stop` is called when nobody waits for it any more."""
+    async def do(
+        self, pool: Pool, call: Callable[[], _Found], seconds: float, stop: Callable[[], None], *, charged: bool = False
+    ) -> _Found:
+        """What the call gives; `stop` is called when nobody waits for it any more. Whether it may be `charged`."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         self._given_up = loop.create_future()
+        self._charged = charged
         if self._gone:
-            self.cancel()
+            self.leave()
         try:
             if self._left is not None and not await self._ended(self._left, deadline):
                 raise self._refused()
@@ -117,9 +120,10 @@ class Work:
             self._given_up.set_result(None)
 
     def leave(self) -> None:
-        """Its client has gone: what has not begun never does, and is charged nothing."""
+        """Its client has gone, or goes once it is answered: what would be charged and has not begun never does."""
         self._gone = True
-        self.cancel()
+        if self._charged:
+            self.cancel()
 
     async def finished(self) -> None:
         """Waits for what goes on."""
@@ -380,7 +384,7 @@ class Connection:
         pool, seconds = (self._slow, self._limits.asking) if slow else (self._quick, self._limits.looking)
         own = self._executor.variables.seconds
         seconds = min(seconds, own) if own else seconds
-        return await self.work.do(pool, call, seconds, self._executor.interrupt)
+        return await self.work.do(pool, call, seconds, self._executor.interrupt, charged=slow)
 
     async def _quickly(self, call: Callable[[], _Found]) -> _Found:
         return await self.work.do(self._quick, call, self._limits.looking, self._executor.interrupt)

@@ -58,17 +58,14 @@ def route(question: Select, declared: Tables) -> Route:
     return Route(text=text, private=True, named=named or frozenset())
 
 
-_NAME = r'(?:"(?:[^"]|"")+"|\w+)'
-_NO_ROWS = re.compile(  # of words with one blank between them
-    rf"(?:select) (?:{_NAME} \. )?\* from (?:(?:{_NAME} \. )?\"?public\"? \. )?({_NAME})(?: as {_NAME}| (?!where|limit){_NAME})?"
-    r" (?:limit 0|where (?:0 = 1|1 = 0|false|\( (?:0 = 1|1 = 0|false) \)))",
-    re.IGNORECASE,
-)
+_NO_ROWS = re.compile(r"\b(?:limit 0|where \W*(?:0 = 1|1 = 0|1 <> 1|false))\b", re.IGNORECASE)  # of words, one blank between
+_NEVER = ("0 = 1", "1 = 0", "1 <> 1", "FALSE")
+_PLAIN = {"expressions", "from_", "where", "limit"}
 
 
 def without_rows(question: Select, declared: Callable[[], Tables]) -> Select:
     """`SELECT * FROM people WHERE 0 = 1`, by which tools learn the columns of a table, as a question that names none: it has the
-    declared columns, no row and no cost.
+    declared columns, no row and no cost. `SELECT * FROM (SELECT age FROM people LIMIT 0) "T"` is one, too.
 
     >>> from cloister.pgwire.reading import read_one
     >>> import cloister as cl
@@ -76,19 +73,41 @@ def without_rows(question: Select, declared: Callable[[], Tables]) -> Select:
     >>> without_rows(read_one('SELECT * FROM "people" AS "q01" WHERE (0 = 1)'), lambda: {"people": people}).text
     'SELECT CAST(NULL AS BIGINT) AS "age" WHERE FALSE'
     """
-    found = _NO_ROWS.fullmatch(" ".join(word.text for word in question.words))
-    if found is None:
+    said = " ".join(word.text for word in question.words)
+    trees = _trees(question) if _NO_ROWS.search(said) else None
+    found = _shown(trees[0], {name.lower(): table for name, table in declared().items()}) if trees else None
+    if found is None or not found[1]:
         return question
-    [name] = words(found[1])
-    table = next((each for known, each in declared().items() if known.lower() == name.lower.lower()), None)
-    if table is None:
-        return question
-    columns = [
-        exp.alias_(exp.cast(exp.null(), kind, dialect="postgres"), each, quoted=True).sql("postgres")
-        for each, kind, _, _ in columns_of(table)
-    ]
+    columns = [exp.alias_(each, name, quoted=True).sql("postgres") for name, each in found[0]]
     text = f"SELECT {', '.join(columns)} WHERE FALSE"
     return Select(text, tuple(words(text)))
+
+
+def _shown(query: exp.Expression | None, tables: Tables) -> tuple[list[tuple[str, exp.Expression]], bool] | None:
+    """The columns of a plain SELECT of one table, each as what stands for it without rows, and whether it has none for sure."""
+    if not isinstance(query, exp.Select) or {part for part, given in query.args.items() if given} - _PLAIN:
+        return None
+    clause, where, limit = (query.args.get(part) for part in ("from_", "where", "limit"))
+    source = None if clause is None or clause.this.args.get("joins") else clause.this
+    never = where is not None and where.this.unnest().sql() in _NEVER
+    none = never or (limit is not None and limit.expression.sql() == "0")
+    inner = _shown(source.this, tables) if isinstance(source, exp.Subquery) else None
+    if isinstance(source, exp.Table) and source.name.lower() in tables and source.db.lower() in ("", "public"):
+        declared = columns_of(tables[source.name.lower()])
+        inner = [(name, exp.cast(exp.null(), kind, dialect="postgres")) for name, kind, _, _ in declared], False
+    if inner is None or (where is not None and not never):
+        return None
+    shown: list[tuple[str, exp.Expression]] = []
+    for each in query.expressions:
+        inside = each.unalias()
+        found = [(name, null) for name, null in inner[0] if name.lower() == inside.name.lower()]
+        if each.is_star:
+            shown += inner[0]
+        elif isinstance(inside, exp.Literal | exp.Boolean) or (isinstance(inside, exp.Column) and len(found) == 1):
+            shown.append((each.alias or found[0][0], found[0][1]) if isinstance(inside, exp.Column) else (each.alias, inside))
+        else:
+            return None
+    return shown, none or inner[1]
 
 
 def typed(question: Select, types: Sequence[int], declared: Tables) -> tuple[int, ...]:
@@ -128,11 +147,17 @@ def set_configs(question: Select) -> tuple[Select, tuple[Set, ...]]:
     return (Select(changed, tuple(words(changed))) if found else question), tuple(found)
 
 
+def _trees(question: Select) -> list[exp.Expression | None] | None:
+    try:
+        return trees_of(plain(question.text))
+    except (sqlglot.errors.SqlglotError, CloisterError, RecursionError, ValueError):
+        return None
+
+
 def _named(question: Select, names: Collection[str]) -> frozenset[str] | None:
     """The declared tables that a question names; None where it cannot be read, and the name of one stands in it."""
-    try:
-        trees = trees_of(plain(question.text))
-    except (sqlglot.errors.SqlglotError, CloisterError, RecursionError, ValueError):
+    trees = _trees(question)
+    if trees is None:
         there = any(word.lower.lower() in names for word in question.words if word.kind in ("word", "quoted"))
         return None if there else frozenset()
     return frozenset(

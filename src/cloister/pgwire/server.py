@@ -214,7 +214,8 @@ class PostgresFront:
             found = failure_of(error)
             code = "28P01" if found.code == "42501" else found.code
             raise Refused(found.message, instead=found.hint, code=code, fatal=True) from None
-        variables = Variables({"session_authorization": wishes.user})
+        encrypted = "off" if writer.get_extra_info("ssl_object") is None else "on"
+        variables = Variables({"session_authorization": wishes.user, "ssl": encrypted})
         store = Store(self._limits.prepared, Portals(self._limits.prepared, self._limits.held))
         executor = Executor(session, variables, store, user=wishes.user, database=wishes.database)
         try:

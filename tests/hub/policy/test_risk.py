@@ -6,12 +6,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from babel import Locale
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloister.hub.decisions.policy import Context, GrantFacts, Members, Object, Rules, Spend, decide, denied
 from cloister.hub.decisions.policy.risk import most_within, told_risk
 from cloister.hub.guidance import FAMILY, best_odds
+from cloister.hub.web.formats import odds
 from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, PureDP, advantage
 from tests.hub.policy.world import CONTEXTS, NOW, OBJECTS, PEOPLE, some
 
@@ -37,6 +39,13 @@ def test_the_risk_is_that_of_the_best_guess_as_the_pages_tell_it(guarantee: Guar
             )
             assert right <= told + 1e-6
             assert told - right < 0.11
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [("1", "73.2"), ("8", "99.97"), ("10", "99.996"), ("15", "99.99997")])
+def test_what_is_not_certain_is_not_told_as_100_per_cent(epsilon: str, told: str) -> None:
+    assert odds(best_odds(PureDP(epsilon)), Locale("en")) == told
+    refused = told_risk(advantage(PureDP(epsilon)), Fraction(3, 10), advantage(PureDP(epsilon), about="value"))
+    assert (refused["odds"] == "100", refused["risk"] == "1") == (False, False)
 
 
 @given(guarantees, limits)

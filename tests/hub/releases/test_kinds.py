@@ -65,6 +65,24 @@ def statuses(stage: Stage, who: Visitor, number: str) -> dict[str, int]:
     }
 
 
+@pytest.mark.parametrize(
+    ("role", "path", "way", "leads"),
+    [
+        ("owner", "/projected", "/project-data", True),
+        ("analyst", "/projected", "/project-data", False),
+        ("analyst", "/projections", "/fit-projection", True),
+        ("analyst", "/projections?which=shown", "/fit-projection", False),
+        ("analyst", "/joint-results", "/joint-learning", True),
+        ("analyst", "/algorithm-results", "/run-algorithm", True),
+        ("analyst", "/survey-models", "/surveys", True),
+    ],
+)
+def test_an_empty_list_leads_those_who_may_to_where_one_is_made(house: House, role: str, path: str, way: str, *, leads: bool):
+    main = house.person(role).client.get(path).text.partition('id="page"')[2]
+    assert "Nothing yet" in main
+    assert (f'<a class="button" href="{way}">' in main) == leads
+
+
 def test_a_model_is_shown_to_somebody_and_no_longer(stage: Stage, bob: Visitor):
     number = stage.learnt()
     none = dict.fromkeys(("page", "read", "file", "predict"), 404)

@@ -119,6 +119,17 @@ def test_two_servers_add_up_what_neither_reads(joint: Joint) -> None:
     helper.close()
 
 
+def test_the_page_with_the_helpers_link_is_loaded_again_and_the_link_holds(joint: Joint) -> None:
+    """A browser sends the form again for that: the link that was on its way to the helper was dead."""
+    number = joint.made(SMOKES)
+    [once, *_] = re.findall(r'name="form_once" value="([^"]+)"', joint.ana.client.get(f"/joint-surveys/{number}").text)
+    form = {"form_token": joint.ana.csrf()["X-CSRF-Token"], "form_once": once}
+    first, again = (joint.ana.client.post(f"/joint-surveys/{number}/link", data=form).text for _ in range(2))
+    [secret] = re.findall(rf"/joint-surveys/{number}#([\w-]+)", first)
+    assert again == first
+    assert joint.call(number, secret, {})["state"] == "joining"
+
+
 def test_what_is_out_of_order_is_refused_and_changes_nothing(joint: Joint) -> None:
     number = joint.made(SMOKES)
     joint.ask("POST", f"/{number}/open", status=409)

@@ -54,18 +54,6 @@ PEOPLE = [
     {"town": "Brighton", "n": 8_903, "margin": 46, "mean": 68.92, "mean_margin": 1.17},
     {"town": "Carlisle", "n": 1_240, "margin": 46, "mean": 74.05, "mean_margin": 8.4},
 ]
-TRAIL: list[dict[str, Any]] = [
-    {
-        "title": "Access granted",
-        "who": "Ada Okafor",
-        "text": "hospital → Lin Wei, until 1 June",
-        "tone": "good",
-        "href": "/gallery",
-    },
-    {"title": "Question asked", "who": "Lin Wei", "text": "Visits per ward", "cost": PureDP("0.1")},
-    {"title": "Question refused", "who": "Lin Wei", "text": "the budget is spent", "tone": "bad"},
-]
-TRAIL = [{"at": NOW, "tone": "", "cost": None, "href": ""} | entry for entry in TRAIL]
 SQL = 'SELECT town, COUNT(*) AS n, AVG(age) AS age\nFROM hospital\nWHERE ward = "heart"\nGROUP BY town'
 
 
@@ -84,15 +72,18 @@ class _Nothing:
 
 def cards(_hub: Any, _db: Any, _caller: Caller) -> list[Card]:
     """Two cards of a service, as services bring them."""
-    budgets = [("patients", PureDP(2), PureDP("0.75"), PureDP("0.1"), False), ("census", "1", "1", "0", False)]
+    budgets = [
+        {"title": "patients", "total": PureDP(2), "spent": PureDP("0.75"), "unbounded": False, "frozen": False},
+        {"title": "census", "total": "1", "spent": "1", "unbounded": False, "frozen": False},
+    ]
     items = [("Lin Wei asks for <hospital>", "/gallery", "2 days ago"), ("Jonas Bergström asks for more budget", "/gallery", "")]
-    first = {"title": "Your budgets", "href": "/budgets", "budgets": budgets, "nothing": ""}
-    second = {"title": "Requests", "href": "/requests", "items": items, "nothing": ""}
-    third = {"title": "Jobs", "href": "", "items": [], "nothing": "No work is running."}
+    first = {"title": "Your budgets", "budgets": budgets, "waiting": 0}
+    second = {"title": "Requests", "href": "/requests", "items": items, "nothing": "", "states": False}
+    third = {"title": "Jobs", "href": "", "items": [], "nothing": "No work is running.", "states": False}
     return [
-        Card(template="cards/budgets.html", values=first, order=20),
-        Card(template="cards/list.html", values=second, order=10),
-        Card(template="cards/list.html", values=third, order=30),
+        Card(template="budgets/card.html", values=first, order=20),
+        Card(template="access/card.html", values=second, order=10),
+        Card(template="access/card.html", values=third, order=30),
     ]
 
 
@@ -137,7 +128,7 @@ def make_gallery(*, with_cards: bool = True, caller: Caller = ADA) -> FastAPI:
 
     @app.get("/gallery")
     def gallery(request: Request) -> Response:
-        return page(request, "gallery.html", people=PEOPLE, trail=TRAIL, sql=SQL, now=NOW)
+        return page(request, "gallery.html", people=PEOPLE, sql=SQL, now=NOW)
 
     @app.get("/error/{status}")
     def error(request: Request, status: int) -> Response:

@@ -118,6 +118,8 @@ class ReleaseKind:
     """The part of its list that is shown first."""
     title: str = ""
     """What its list is called, where it has no templates of its own."""
+    made_at: str = ""
+    """The address of the menu where one is ordered: what an empty list of those without templates leads to."""
     list_template: str = "releases/plain_list.html"
     """It extends `releases/list.html`."""
     template: str = "releases/plain.html"

@@ -89,6 +89,16 @@ def number(value: Any, locale: Locale, digits: int | None = None) -> str:
         return str(format_decimal(exact, format=shape, locale=locale))
 
 
+def odds(value: float, locale: Locale) -> str:
+    """A probability in per cent, with as many figures as keep it from looking certain.
+
+    >>> odds(73.2, Locale("en")), odds(99.996, Locale("en")), odds(100.0, Locale("en"))
+    ('73.2', '99.996', '100')
+    """
+    digits = -int(Decimal(str(value)).as_tuple().exponent)
+    return number(value, locale, digits if 99 < value < 100 else None)
+
+
 def brief(value: float, digits: int = 3, sign: str = "") -> str:
     """A number to so many figures; one that has more of them before its point is whole, and never a power of ten.
 

@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.hub import HubDep
 from cloister.hub.service import Card
+from cloister.hub.web.flashes import keep
 from cloister.hub.web.formats import is_address, zone_of
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import LANGUAGES, N_
@@ -152,9 +153,7 @@ def home_pages() -> APIRouter:
         }
         for name, value in chosen.items():
             if value:
-                response.set_cookie(
-                    name, value, max_age=_YEAR, httponly=True, samesite="lax", secure=hub.settings.secure, path="/"
-                )
+                keep(hub, response, name, value, _YEAR)
         return response
 
     return routes.router

@@ -113,7 +113,6 @@ def respond(
     query = request.url.query
     theme = request.cookies.get(THEME_COOKIE, "")
     context: dict[str, Any] = {
-        "caller": caller,
         "me": caller,
         "may": partial(is_open, caller),
         "hub_title": hub.settings.title,
@@ -233,6 +232,7 @@ def make_environment(language: Language, folders: list[Path]) -> Environment:
         "guarantee": formats.guarantee,
         "moment": lambda value: formats.moment(value, language.locale, PAGE.get().zone),
         "number": lambda value, digits=None: formats.number(value, language.locale, digits),
+        "odds": lambda value: formats.odds(value, language.locale),
         "with_terms": lambda html: PAGE.get().marked.mark(html, language.gettext),
     }
     made.tests |= {"address": _about_text(formats.is_address), "code": _about_text(formats.is_code)}
@@ -302,14 +302,8 @@ TERMS = (
     *(NC_("party", "key-holder"), NC_("party", "site")),
     *(NC_("kind", "dates"), NC_("kind", "decimal numbers"), NC_("kind", "times"), NC_("kind", "whole numbers")),
     *(NC_("kind", "a type that no declaration fits"), NC_("kind", "numbers"), NC_("kind", "truth values")),
-    *(
-        NC_("kind", "avg"),
-        NC_("kind", "correlation"),
-        NC_("kind", "covariance"),
-        NC_("kind", "mean"),
-        NC_("kind", "sum"),
-        NC_("kind", "variance"),
-    ),
+    *(NC_("kind", "avg"), NC_("kind", "correlation"), NC_("kind", "covariance")),
+    *(NC_("kind", "mean"), NC_("kind", "sum"), NC_("kind", "variance")),
     *(NC_("part", "columns"), NC_("part", "options"), NC_("part", "risk"), NC_("part", "rows"), NC_("part", "share")),
     NC_("shape", "a flat list of numbers"),
     NC_("shape", "rows of {dimensions} numbers"),

@@ -46,6 +46,7 @@ from cloister.tables.expression.names import quoted
 
 GROUPS = "what is worked out over groups counts all that are declared, empty ones too"
 SHOWN = "what is worked out over groups counts only those that are shown"
+SEVERAL = "a query in the place of a value fails after the charge where released numbers leave it several rows: LIMIT 1"
 _MOST_TRIED = 100
 _MOST_STEPS = 64
 _DEEPEST = 16
@@ -93,7 +94,7 @@ class _Cut:
     parts: list[Part] = field(default_factory=list)
     publics: dict[str, PublicPart] = field(default_factory=dict)
     steps: list[tuple[str, str]] = field(default_factory=list)
-    single: list[str] = field(default_factory=list)
+    single: list[Step] = field(default_factory=list)
     done: dict[int, tuple[exp.Expression, Step | CloisterError]] = field(default_factory=dict)
     """What each query was found to be, by its identity; with the query, so that no other comes to have that."""
     above: set[int] = field(default_factory=set)
@@ -562,7 +563,7 @@ def cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options)
         publics=tuple(state.publics.values()),
         steps=tuple(state.steps),
         last=last,
-        single=tuple(dict.fromkeys(state.single)),
+        single=tuple(dict.fromkeys(each.name for each in state.single if not each.loose)),
     )
     publics: dict[str, frozenset[str]] = {}
     for part in state.parts:
@@ -574,6 +575,7 @@ def cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options)
     notes = [note for part in state.parts for note in part.parsed.notes]
     if state.groups and any(question.by for question in questions):
         notes.append(SHOWN if any(_columns_of(part.parsed, tables)[1] for part in state.parts) else GROUPS)
+    notes += [SEVERAL] if any(each.loose for each in state.single) else []
     return Parsed(
         questions=tuple(questions),
         layout=Layout(columns=()),

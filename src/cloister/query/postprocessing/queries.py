@@ -76,8 +76,8 @@ class Scope:
     aliases: dict[str, exp.Expression] = field(default_factory=dict)
     reading: set[int] = field(default_factory=set)
     """The aliases that are being read: none stands for itself."""
-    single: list[str] = field(default_factory=list)
-    """The steps that must have one row at most, and whose rows no released number decides."""
+    single: list[Step] = field(default_factory=list)
+    """The steps that must have one row at most, and may have more."""
     reader: Expressions = field(init=False)
 
     def add(self, step: Step, alias: str, qualifiers: Sequence[Qualifier], hidden: frozenset[str] = frozenset()) -> None:
@@ -151,9 +151,9 @@ class Scope:
             raise refused("A nested query is not supported", "it does not select exactly one column", "(SELECT MAX(n) FROM t)")
         value = step.value(0, "")
         sql = f"(SELECT c0 FROM {step.name})"
+        self.single += [] if _one_row(query.unnest()) else [step]
         if step.loose:
             return uncertain(sql)
-        self.single.append(step.name)
         known = {"number": "(SELECT i0 FROM {})", "truth": "coalesce((SELECT i0 FROM {}), t_of(NULL))"}
         known |= {"exact": "coalesce((SELECT i0 FROM {}), TRUE)", "certain": ""}
         return Value(sql, value.kind, known[value.kind].format(step.name))
@@ -507,6 +507,14 @@ def _limits(tree: exp.Expression) -> str:
             raise unsupported(f"This {part.upper()}", f"{part.upper()} 10")
         found += f" {part.upper()} {number}"
     return found
+
+
+def _one_row(tree: exp.Expression) -> bool:
+    """Whether a query has one row at most, whatever its numbers are."""
+    alone = isinstance(tree, exp.Select) and tree.args.get("group") is None and any(map(_aggregates, tree.expressions))
+    limit = tree.args.get("limit")
+    most = None if limit is None else limit.args.get("count") or limit.args.get("expression") or limit
+    return alone or (most is not None and most.name in ("", "0", "1"))
 
 
 def _place(target: exp.Expression, names: Sequence[str]) -> int | None:

@@ -106,5 +106,9 @@ def told_risk(found: Fraction | None, limit: Fraction, value: Fraction | None = 
     if found is None:
         return shown
     of_value = min(Fraction(1), 2 * found) if value is None else value
-    odds = {name: text_of(rounded_up(50 * (1 + each), 3)) for name, each in (("odds", found), ("value", of_value))}
-    return {**shown, "risk": text_of(rounded_up(found, 3)), **odds}
+    odds = {name: text_of(rounded_up(50 * (1 + each), _figures(each))) for name, each in (("odds", found), ("value", of_value))}
+    return {**shown, "risk": text_of(rounded_up(found, _figures(found))), **odds}
+
+
+def _figures(share: Fraction) -> int:
+    return 3 if share < Fraction(99, 100) else 8  # what is not certain does not look so

@@ -113,6 +113,7 @@ GUEST_RESULT = ReleaseKind(
     path="/algorithm-results",
     trail="algorithm-result",
     title=N_("Results of algorithms"),
+    made_at="/run-algorithm",
     missing=N_("There is no such result"),
     shown=_shown,
     told=stored,

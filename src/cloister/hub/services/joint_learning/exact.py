@@ -287,6 +287,7 @@ RESULT = ReleaseKind(
     path="/exact-joint-results",
     trail="exact-joint-result",
     title=N_("Exact joint results"),
+    made_at="/joint-learning",
     missing=N_("There is no such exact joint result"),
     private=False,
     template="joint_learning/exact_result.html",

@@ -53,6 +53,7 @@ JOINT = ReleaseKind(
     path="/joint-results",
     trail="joint-result",
     title=N_("Joint results"),
+    made_at="/joint-learning",
     missing=N_("There is no such joint result"),
     template="joint_learning/result.html",
     shown=_shown,

@@ -216,7 +216,7 @@ def _one(
         "count": typed.get("count", "10"),
         "problem": problem,
     }
-    return render(request, "surveys/joint.html", status=problem.status if problem else 200, **told)
+    return render(request, "surveys/joint.html", status=problem.status if problem else 201 if secret else 200, **told)
 
 
 def link_of(request: Request, row: HeldSurvey | HeldJointSurvey) -> str:

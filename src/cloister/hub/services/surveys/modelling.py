@@ -220,6 +220,7 @@ SURVEY_MODEL = ReleaseKind(
     path="/survey-models",
     trail="survey-model",
     title=N_("Models of surveys"),
+    made_at="/surveys",
     missing=N_("There is no such model"),
     template="surveys/model.html",
     shown=_shown,
