@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import re
 
-import pytest
 from sqlalchemy import func, select
 
-from cloister.hub.platform.accounts import totp
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.asking import Idempotency
 from tests.hub.accounts.world import Browser, World
@@ -44,28 +41,6 @@ def test_a_token_that_was_sent_for_twice_is_one_and_is_shown_again(world: World)
         assert db.scalar(select(func.count()).select_from(Idempotency)) == 1, "nothing is kept for longer than an hour"
     world.hub.close()
     assert all(secret.encode() not in each.read_bytes() for each in world.settings.data.glob("*.db*"))
-
-
-@pytest.mark.parametrize("due", [False, True])
-def test_backup_codes_whose_page_was_lost_are_shown_again(world: World, *, due: bool) -> None:
-    """The page leaves with another secret for the session: the browser may have missed both, or the page alone."""
-    world = world.again(second_factor="owners" if due else "optional")
-    ada = world.logged_in("ada@example.org", "owner")
-    [shown] = re.findall(r'id="key">([A-Z2-7 ]+)<', ada.get("/account/second-factor").text)
-    code = totp.code_of(base64.b32decode(shown.replace(" ", "")), totp.step_at(world.clock()))
-    form = {**_form(ada, "/account/second-factor"), "code": code}
-    before = ada.cookie
-    first, page_lost = (ada.client.post("/account/second-factor", data=form) for _ in range(2))
-    bea, nobody = world.logged_in("bea@example.org", "analyst"), world.browser()
-    ada.client.cookies.clear()
-    ada.client.cookies.set("cloister", before)
-    assert ada.who() == ""
-    both_lost = ada.client.post("/account/second-factor", data=form)
-    [codes] = re.findall(r'id="codes">([a-z2-7\s-]+)<', first.text)
-    assert {each.text for each in (first, page_lost, both_lost)} == {first.text}
-    assert ada.who() == "ada@example.org"
-    assert all(codes not in each.client.post("/account/second-factor", data=form).text for each in (bea, nobody))
-    assert [line[0] for line in world.trail()].count("second-factor.set") == 1
 
 
 def test_a_form_that_leads_on_says_the_same_again_and_a_refused_one_is_looked_at_again(world: World) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from cloister.hub.hub import Hub, hub_of
+from cloister.hub.hub import hub_of
 
 _COOKIE = "cloister-flash"
 _SECONDS = 120
@@ -37,13 +37,15 @@ def flash(request: Request, response: Response, text: str, tone: str = "good") -
     """Have the next page of this browser say a sentence. No secret belongs in it."""
     hub = hub_of(request)
     content = base64.urlsafe_b64encode(json.dumps([text[:_LONGEST], tone]).encode()).decode()
-    keep(hub, response, _COOKIE, f"{content}.{hub.keys.sign('flash', content)}", _SECONDS)
-
-
-def keep(hub: Hub, response: Response, name: str, value: str, seconds: int | None = None, path: str = "/") -> None:
-    """Have the browser keep a cookie, which no script reads; for as long as it is open where no seconds are given."""
-    secure = hub.settings.secure
-    response.set_cookie(name, value, max_age=seconds, path=path, httponly=True, samesite="lax", secure=secure)
+    response.set_cookie(
+        _COOKIE,
+        f"{content}.{hub.keys.sign('flash', content)}",
+        max_age=_SECONDS,
+        httponly=True,
+        samesite="lax",
+        secure=hub.settings.secure,
+        path="/",
+    )
 
 
 def read_flashes(request: Request) -> list[Flash]:

@@ -17,7 +17,6 @@ from starlette.responses import RedirectResponse, Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.hub import HubDep
 from cloister.hub.service import Card
-from cloister.hub.web.flashes import keep
 from cloister.hub.web.formats import is_address, zone_of
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import LANGUAGES, N_
@@ -153,7 +152,9 @@ def home_pages() -> APIRouter:
         }
         for name, value in chosen.items():
             if value:
-                keep(hub, response, name, value, _YEAR)
+                response.set_cookie(
+                    name, value, max_age=_YEAR, httponly=True, samesite="lax", secure=hub.settings.secure, path="/"
+                )
         return response
 
     return routes.router

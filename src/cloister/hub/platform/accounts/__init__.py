@@ -20,7 +20,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.platform.accounts.links import first_link, invite, login_link
 from cloister.hub.platform.accounts.parts import opened
 from cloister.hub.platform.accounts.people import add_person, roles_of, set_roles
-from cloister.hub.platform.accounts.sessions import cookie_name, holder, identify, sweep
+from cloister.hub.platform.accounts.sessions import cookie_name, identify, sweep
 from cloister.hub.platform.accounts.tokens import make_token
 from cloister.hub.records.accounts import Person
 from cloister.hub.service import Card, Guide, Link, Service, routes_in
@@ -30,7 +30,6 @@ __all__ = [
     "add_person",
     "cookie_name",
     "first_link",
-    "holder",
     "identify",
     "invite",
     "login_link",

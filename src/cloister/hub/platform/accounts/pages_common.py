@@ -14,7 +14,6 @@ from cloister.hub.hub import Hub
 from cloister.hub.platform.accounts import sessions, throttle
 from cloister.hub.platform.accounts.log_in import Entered
 from cloister.hub.problems import Unauthenticated, problem_of
-from cloister.hub.web.flashes import keep
 from cloister.hub.web.formats import is_address
 from cloister.hub.web.forms import Form
 from cloister.hub.web.render import render
@@ -57,7 +56,15 @@ def entered_by(hub: Hub, entered: Entered, back: str) -> Response:
     """After signing in: the cookies, and on to the second step, which lets those through who need none."""
     response = RedirectResponse(onward("/login/second", back), 303)
     sessions.give_cookie(response, hub, entered.secret)
-    keep(hub, response, throttle.KNOWN, throttle.known_browser(hub, entered.email), _YEAR)
+    response.set_cookie(
+        throttle.KNOWN,
+        throttle.known_browser(hub, entered.email),
+        max_age=_YEAR,
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=hub.settings.secure,
+    )
     return response
 
 

@@ -56,8 +56,7 @@ def add(routes: Pages) -> None:
                 log_event(hub, db, as_person(person, caller.address), "second-factor.set", person.id)
         except CloisterError as error:
             return again(request, "accounts/second_factor_setup.html", error, **_setup(hub, caller, back))
-        back = back if back != "/" else "/account"
-        page = render(request, "accounts/second_factor_codes.html", status=201, codes=codes, back=back)
+        page = render(request, "accounts/second_factor_codes.html", codes=codes, back=back if back != "/" else "/account")
         sessions.give_cookie(page, hub, secret)
         return page
 

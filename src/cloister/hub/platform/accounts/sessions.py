@@ -15,8 +15,8 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import NOBODY, Caller
-from cloister.hub.decisions.callers import USED_EACH, caller_for, caller_from, caller_of_token, must_have_second_factor, standing
+from cloister.hub.caller import Caller
+from cloister.hub.decisions.callers import USED_EACH, caller_from, caller_of_token, must_have_second_factor, standing
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.problems import Missing
@@ -62,14 +62,6 @@ def identify(hub: Hub, request: Request) -> Caller:
         return caller_of_token(hub, value.strip(), address)
     secret = request.cookies.get(cookie_name(hub.settings), "")
     return _of_session(hub, digest(secret), address) if secret else Caller(address=address)
-
-
-def holder(hub: Hub, request: Request) -> Caller:
-    """Whose the browser's session is, also where its second factor is missing, or its secret was renewed meanwhile."""
-    secret = request.cookies.get(cookie_name(hub.settings), "")
-    with hub.database.reading() as db:
-        row = db.get(WebSession, digest(secret))
-        return (caller_for(hub, db, row.person) if row is not None else None) or NOBODY
 
 
 def _of_session(hub: Hub, session: str, address: str) -> Caller:
