@@ -348,6 +348,14 @@ def test_a_folder_for_what_does_not_fit_that_is_not_there_is_refused(tmp_path: P
         anonymize_file(asked, tmp_path / "people.parquet", tmp_path / "out.csv", temporary_directory=tmp_path / "none")
 
 
+def test_no_row_is_taken_for_the_names(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age,town\n20,secret,z\n21,b,z\n22,c,z\n", encoding="utf-8")
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(1)], search="mondrian")
+    with pytest.raises(InvalidParameter, match="another number of cells") as found:
+        asked.transform_file(tmp_path / "people.csv", tmp_path / "released.csv")
+    assert "secret" not in str(found.value)
+
+
 def test_what_duckdb_says_of_a_value_is_not_told(tmp_path: Path) -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE people AS SELECT 'secret' AS age")

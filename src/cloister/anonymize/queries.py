@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import glob
+import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,12 @@ def _sniffed(duck: Any, path: str) -> _Sniffed:
         raise _unreadable(path) from error
     if not columns:
         raise _unreadable(path)
+    with (gzip.open if path.lower().endswith(".gz") else open)(path, "rb") as file:
+        if any(
+            delimiter.encode() in line for line in islice(file, int(skipped))
+        ):  # names, not a title: a row would stand for them
+            why = "its first line has another number of cells than its rows"
+            raise InvalidParameter(f"{Path(path).name!r} is invalid", why=why, instead="a name for each column in the first line")
     settings = {"delim": delimiter, "quote": quote, "escape": escape, "dateformat": date, "timestampformat": timestamp}
     told = [f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None]
     first = f"SELECT * FROM read_csv({text}, {', '.join(told[:3])}, skip = {int(skipped)}, header = false, all_varchar = true)"
