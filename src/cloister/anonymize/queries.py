@@ -94,9 +94,8 @@ def _sniffed(duck: Any, path: str) -> _Sniffed:
     if not columns:
         raise _unreadable(path)
     with (gzip.open if path.lower().endswith(".gz") else open)(path, "rb") as file:
-        if any(
-            delimiter.encode() in line for line in islice(file, int(skipped))
-        ):  # names, not a title: a row would stand for them
+        before = list(islice(file, int(skipped)))  # a title; where it is names, a row would stand for them
+        if any(delimiter.encode() in line for line in before):
             why = "its first line has another number of cells than its rows"
             raise InvalidParameter(f"{Path(path).name!r} is invalid", why=why, instead="a name for each column in the first line")
     settings = {"delim": delimiter, "quote": quote, "escape": escape, "dateformat": date, "timestampformat": timestamp}

@@ -48,7 +48,7 @@ DECLARED: dict[str, Any] = {
     "tests": TESTS,
     "licence": "CC0",
 }
-NATIVE: dict[str, Any] = {**A1, "packages": ["numpy"], "seconds": 0.2, "blocks": 5}
+NATIVE: dict[str, Any] = {**A1, "packages": ["numpy"], "seconds": 0.6, "blocks": 5}
 
 
 @pytest.fixture
