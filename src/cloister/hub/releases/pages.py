@@ -179,13 +179,13 @@ def _of_any(routes: Pages) -> None:
     def share(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Show it to an address, or to a project; the page says the same whether or not anybody has that address."""
         _ = request_gettext(request)
-        project, email = form.text("project", most=40), form.text("email", most=300)
+        project, address = form.text("project", most=40), form.text("email", most=300)
         try:
             with hub.database.begin() as db:
                 row = own_release(hub, db, caller, number, "release.share")
-                share_release(hub, db, caller, row, email=email, project=project)
+                share_release(hub, db, caller, row, email=address, project=project)
         except CloisterError as error:
-            return _back(request, hub, caller, number, error, email)
+            return _back(request, hub, caller, number, error, address)
         said = _("The person with this address here sees it now. Send them the link.")
         return go(request, _page_of(hub, row), _("The members of the project see it now.") if project else said)
 
@@ -224,11 +224,11 @@ def _page_of(hub: Hub, row: Any) -> str:
     return f"{kind_of(hub, row).path}/{row.id}"
 
 
-def _back(request: Request, hub: Hub, caller: Caller, number: str, error: CloisterError, email: str = "") -> Response:
+def _back(request: Request, hub: Hub, caller: Caller, number: str, error: CloisterError, address: str = "") -> Response:
     """The page of the release, which says what was wrong, with the address that was typed."""
     with hub.database.reading() as db:
         kind = kind_of(hub, own_release(hub, db, caller, number, "release.see"))
-    return release_page(request, hub, caller, number, kind, problem=beside_form(error), more={"email": email})
+    return release_page(request, hub, caller, number, kind, problem=beside_form(error), more={"email": address})
 
 
 def policy_words(policy: Policy, data_sets: Mapping[str, Object], _: Callable[[str], str] = str) -> list[tuple[str, str]]:

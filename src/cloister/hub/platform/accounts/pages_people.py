@@ -121,8 +121,8 @@ def add(routes: Pages) -> None:
         return _handed(request, link, found.email, "password", f"/people/{person}")
 
 
-def _handed(request: Request, link: str, email: str, kind: str, onward: str) -> Response:
-    return render(request, "accounts/handover.html", status=201, link=link, email=email, kind=kind, onward=onward)
+def _handed(request: Request, link: str, address: str, kind: str, onward: str) -> Response:
+    return render(request, "accounts/handover.html", status=201, link=link, email=address, kind=kind, onward=onward)
 
 
 def _done(
