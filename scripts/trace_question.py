@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import sys
 import tempfile
@@ -66,12 +67,16 @@ class Trace:
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        """Within it the calls of this thread are counted."""
+        """Within it the calls of this thread are counted, and not what a collection of garbage ends of earlier work."""
+        collects = gc.isenabled()
+        gc.disable()
         sys.setprofile(self._event)
         try:
             yield
         finally:
             sys.setprofile(None)
+            if collects:
+                gc.enable()
 
     def _event(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
