@@ -33,13 +33,11 @@ _WORD = re.compile(rf"(?:^|&){ONCE_FIELD}=([\w-]+)".encode())
 
 async def sent_once(app: ASGIApp, hub: Hub, scope: Scope, receive: Receive, body: bytes, send: Send) -> None:
     """Pass a request with this body on; what was sent before is answered as it was then."""
-    request = Request(scope, receive)
-    form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
-    word = _WORD.search(body) if form and not is_fragment(request) else None
-    caller = caller_of(request)
-    if word is None or not caller.signed_in:
+    word, request = _WORD.search(body), Request(scope, receive)
+    if word is None or not _from_page(request):
         await app(scope, receive, send)
         return
+    caller = caller_of(request)
     digest = hashlib.sha256(f"{caller.session} {scope['path']}?".encode() + scope["query_string"] + b"\n" + body).hexdigest()
     sealed = Keyring(hashlib.sha256(word[1]).digest(), domain="cloister form")
     held: list[Message] = []
@@ -68,3 +66,9 @@ async def sent_once(app: ASGIApp, hub: Hub, scope: Scope, receive: Receive, body
         held.append({"type": "http.response.body", "body": base64.b64decode(page)})
     for message in held:
         await send(message)
+
+
+def _from_page(request: Request) -> bool:
+    """Whether this is a whole form, and of somebody who is signed in."""
+    form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    return form and not is_fragment(request) and caller_of(request).signed_in

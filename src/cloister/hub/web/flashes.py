@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from cloister.hub.hub import hub_of
+from cloister.hub.web.forms import keep_cookie
 
 _COOKIE = "cloister-flash"
 _SECONDS = 120
@@ -37,15 +38,7 @@ def flash(request: Request, response: Response, text: str, tone: str = "good") -
     """Have the next page of this browser say a sentence. No secret belongs in it."""
     hub = hub_of(request)
     content = base64.urlsafe_b64encode(json.dumps([text[:_LONGEST], tone]).encode()).decode()
-    response.set_cookie(
-        _COOKIE,
-        f"{content}.{hub.keys.sign('flash', content)}",
-        max_age=_SECONDS,
-        httponly=True,
-        samesite="lax",
-        secure=hub.settings.secure,
-        path="/",
-    )
+    keep_cookie(hub, response, _COOKIE, f"{content}.{hub.keys.sign('flash', content)}", _SECONDS)
 
 
 def read_flashes(request: Request) -> list[Flash]:

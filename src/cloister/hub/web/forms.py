@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.caller import caller_of
-from cloister.hub.hub import hub_of
+from cloister.hub.hub import Hub, hub_of
 from cloister.hub.ids import new_secret, same
 from cloister.tables.sourcing.reading import representable
 
@@ -125,7 +125,13 @@ def keep_visit(request: Request, response: Response) -> None:
     """Set the cookie that a visitor's forms are bound to, where a page with a form was made and there is none yet."""
     made = getattr(request.state, "visit", None)
     if made is not None:
-        response.set_cookie(_VISIT, made, httponly=True, samesite="lax", secure=hub_of(request).settings.secure, path="/")
+        keep_cookie(hub_of(request), response, _VISIT, made)
+
+
+def keep_cookie(hub: Hub, response: Response, name: str, value: str, seconds: int | None = None, path: str = "/") -> None:
+    """Have the browser keep a value that no script reads and no other site's form sends: for so long, or until it closes."""
+    secure = hub.settings.secure
+    response.set_cookie(name, value, max_age=seconds, path=path, httponly=True, samesite="lax", secure=secure)
 
 
 def _bound_to(request: Request) -> str:

@@ -18,7 +18,7 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.hub import HubDep
 from cloister.hub.service import Card
 from cloister.hub.web.formats import is_address, zone_of
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, keep_cookie
 from cloister.hub.web.languages import LANGUAGES, N_
 from cloister.hub.web.menu import anchor, guides, help_address
 from cloister.hub.web.render import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, ZONE_COOKIE, render, request_gettext
@@ -152,9 +152,7 @@ def home_pages() -> APIRouter:
         }
         for name, value in chosen.items():
             if value:
-                response.set_cookie(
-                    name, value, max_age=_YEAR, httponly=True, samesite="lax", secure=hub.settings.secure, path="/"
-                )
+                keep_cookie(hub, response, name, value, _YEAR)
         return response
 
     return routes.router

@@ -15,7 +15,7 @@ from cloister.hub.platform.accounts import sessions, throttle
 from cloister.hub.platform.accounts.log_in import Entered
 from cloister.hub.problems import Unauthenticated, problem_of
 from cloister.hub.web.formats import is_address
-from cloister.hub.web.forms import Form
+from cloister.hub.web.forms import Form, keep_cookie
 from cloister.hub.web.render import render
 
 _YEAR = 365 * 86400
@@ -56,15 +56,7 @@ def entered_by(hub: Hub, entered: Entered, back: str) -> Response:
     """After signing in: the cookies, and on to the second step, which lets those through who need none."""
     response = RedirectResponse(onward("/login/second", back), 303)
     sessions.give_cookie(response, hub, entered.secret)
-    response.set_cookie(
-        throttle.KNOWN,
-        throttle.known_browser(hub, entered.email),
-        max_age=_YEAR,
-        path="/",
-        httponly=True,
-        samesite="lax",
-        secure=hub.settings.secure,
-    )
+    keep_cookie(hub, response, throttle.KNOWN, throttle.known_browser(hub, entered.email), _YEAR)
     return response
 
 

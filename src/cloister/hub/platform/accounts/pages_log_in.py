@@ -17,7 +17,7 @@ from cloister.hub.platform.accounts.notices import said_at_sign_in
 from cloister.hub.platform.accounts.pages_common import again, back_to, entered_by, onward, password_twice
 from cloister.hub.platform.accounts.people import log_event
 from cloister.hub.web.flashes import flash
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, keep_cookie
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 
@@ -86,9 +86,7 @@ def add(routes: Pages) -> None:
         # a page that goes on by itself: our content policy forbids that a form ends up at another host
         response = render(request, "accounts/leaving.html", address=address)
         response.headers["Refresh"] = f"0; url={address}"
-        response.set_cookie(
-            sign_on.COOKIE, browser, max_age=600, path="/login/sso", httponly=True, samesite="lax", secure=hub.settings.secure
-        )
+        keep_cookie(hub, response, sign_on.COOKIE, browser, 600, path="/login/sso")
         return response
 
     @routes.get("/login/sso/callback", "public.read")

@@ -22,6 +22,7 @@ from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Attempts, Person, SignOn, WebSession
 from cloister.hub.settings import Settings
+from cloister.hub.web.forms import keep_cookie
 
 _AGENT = 200
 _ADDRESS = 64
@@ -86,7 +87,7 @@ def _of_session(hub: Hub, session: str, address: str) -> Caller:
 
 def give_cookie(response: Response, hub: Hub, secret: str) -> None:
     """Give the browser its secret. It goes when the browser closes, or when the session ends."""
-    response.set_cookie(cookie_name(hub.settings), secret, path="/", httponly=True, samesite="lax", secure=hub.settings.secure)
+    keep_cookie(hub, response, cookie_name(hub.settings), secret)
 
 
 def forget_cookie(response: Response, hub: Hub) -> None:
