@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cloister.anonymize import Anonymizer, Hierarchy, KAnonymity, OptimalLattice
+from cloister.anonymize import Anonymizer, DeltaPresence, Hierarchy, KAnonymity, KMap, OptimalLattice
 from cloister.anonymize.encoded import Encoded, EncodedColumn
 from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.naming import named_by_what_is_published
@@ -96,3 +96,27 @@ def test_files_that_never_are_in_memory_are_named_alike(tmp_path: Path) -> None:
     assert not [name for name in RARE if name in text]
     in_memory = made(shuffle=True, random=Random.deterministic(1)).fit_transform(pl.read_csv(tmp_path / "people.csv"))
     assert set(pl.read_csv(tmp_path / "released.csv")["town"]) == set(in_memory["town"])
+
+
+@pytest.mark.parametrize("search", ["optimal", "greedy", "topdown", "local"])
+@pytest.mark.parametrize(
+    ("hierarchy", "labels"),
+    [
+        (Hierarchy.learnt("sex", groups=(2,)), {"Vienne | Villefranche | Vire", "Brest | Pau"}),
+        (Hierarchy.masking(1), {"V***********", "*"}),
+    ],
+)
+def test_beside_a_public_list_a_label_is_made_of_all_of_the_list(search: str, hierarchy: Hierarchy, labels: set[str]) -> None:
+    """One of those in the study alone would say of others on the list that they are not in it."""
+    listed: dict[str, list[Any]] = {
+        "town": ["Vienne", "Vire", "Villefranche", "Brest", "Pau"] * 4,
+        "sex": ["F", "F", "F", "M", "M"] * 4,
+        "in_study": [True, True, False, True, False] * 4,
+    }
+    anonymizer = Anonymizer(
+        quasi=["town"], sensitive=["sex"], models=[DeltaPresence("0.1", "0.9"), KMap(8)], search=search,
+        research="in_study", suppression="0.4",
+        hierarchies={"town": hierarchy},
+    )  # fmt: skip
+    released = anonymizer.fit_transform(listed)
+    assert set(released["town"]) <= labels

@@ -406,8 +406,8 @@ def _check(problem: Problem, recoded: Recoded) -> None:
 
 
 def padded_as_published(recoded: Recoded, table: Encoded, hierarchies: Mapping[str, Hierarchy]) -> Recoded:
-    """The same recoding, whose masks are as long as the longest text of a row that leaves."""
-    kept = recoded.published
+    """The same recoding, whose masks are as long as the longest text of a row that leaves, or is on the public list beside it."""
+    kept = ~recoded.suppressed
     columns: dict[str, RecodedColumn] = {}
     for name, column in recoded.columns.items():
         hierarchy = hierarchies.get(name)

@@ -2,6 +2,7 @@
 
 A learnt group is named after its categories, and some of them may stand only in rows that are suppressed: a label with their
 names would publish that somebody has them. Which rows share a label stays as it was, so classes, models and losses are the same.
+A public list is known: its rows are named too, or a label would tell of the others on the list that they are not in the table.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def named_by_what_is_published(recoded: Recoded, table: Encoded, ladders: Mappin
     >>> named_by_what_is_published(recoded, Encoded(rows=3, columns={"pet": column}), {"pet": ladder}).columns["pet"].labels
     ['cat']
     """
-    kept = recoded.published
+    kept = ~recoded.suppressed
     if kept.all():
         return recoded
     columns = dict(recoded.columns)

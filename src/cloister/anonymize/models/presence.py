@@ -89,7 +89,8 @@ class DeltaPresence(PrivacyModel):
     and Clifton 2007).
 
     Rows are those of the public list; a column of booleans (`research=`) says who is in the table that gets published. In each
-    class the share of them has to lie between the bounds.
+    class the share of them has to lie between the bounds. `low` is for those whose class is published: of others the table shows
+    that they are not in it, or were suppressed.
 
     The attack that made it necessary is membership: to know that somebody is in a table of people with diabetes is to know the
     disease, whatever k is.
