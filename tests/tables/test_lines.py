@@ -12,8 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import cloister as cl
 from cloister.errors import CloisterError, EngineError
-from cloister.tables import Aggregation, Category, Integer, PrivateTable, Text, prepare
+from cloister.tables import Aggregation, Category, Integer, PrivateTable, Real, Text, prepare
 from cloister.tables.sourcing import lines
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
 
@@ -215,3 +216,33 @@ def test_a_file_with_new_columns_is_not_read_by_the_old_ones(tmp_path: Path) -> 
     path.write_text("pay,age\n99,39\n")
     with pytest.raises(EngineError, match="could not be prepared"):
         prepare(table)
+
+
+PAYS = ["3,5", "3.5", '" 2,25 "', ",5", "-1,5", "1,5e1", "1.234,5", "3,5,1", "1 000,5", "a,b", ","]
+
+
+@pytest.mark.parametrize(("mark", "read"), [(";", [0.5, 2.25, 3.5, 3.5, 15.0]), ("\t", [3.5])])
+def test_between_semicolons_numbers_may_have_a_decimal_comma(tmp_path: Path, mark: str, read: list[float]) -> None:
+    """As whoever writes numbers so saves a file; a text stays what it was, and of each field its own characters decide."""
+    lines = [f'{pay}{mark}"1,5"' for pay in PAYS]
+    (tmp_path / "people.csv").write_text("\n".join([f"pay{mark}size", *lines]), encoding="utf-8")
+    columns = {"pay": Real(0, 20, step="0.25"), "size": Category(["1,5", "1.5"])}
+    with prepare(PrivateTable(str(tmp_path / "people.csv"), columns)) as prepared:
+        report, offenders = prepared.owner_report(), prepared.owner_offenders()
+    below = (("-1.5", 1),) if mark == ";" else ()
+    assert (report.rows, report.columns["size"].nulled, offenders["pay"].clamped) == (11, 0, below)
+    assert report.columns["pay"].given - report.columns["pay"].nulled == len(read) + len(below)
+    rows = PrivateTable(str(tmp_path / "people.csv"), columns)
+    session = cl.Session({"people": rows}, budget=cl.PureDP(10**9))
+    for number in set(read):
+        found = session.sql(f"SELECT COUNT(*) AS n FROM people WHERE pay = {number}", spend=10**6)
+        assert round(found["n"][0]) == read.count(number)
+
+
+def test_a_public_table_reads_numbers_alike(tmp_path: Path) -> None:
+    (tmp_path / "towns.csv").write_text("town;beds\nDelft;2,5\nGouda;1\n", encoding="utf-8")
+    towns = cl.PublicTable(str(tmp_path / "towns.csv"), {"town": Category(["Delft", "Gouda"]), "beds": Real(0, 9, step="0.5")})
+    people = cl.PrivateTable({"town": ["Delft"] * 4}, {"town": Category(["Delft", "Gouda"])})
+    session = cl.Session({"people": people, "towns": towns}, budget=cl.PureDP(10**9))
+    found = session.sql("SELECT SUM(beds) AS beds FROM people JOIN towns USING (town)", spend=10**6)
+    assert round(float(found["beds"][0]), 1) == 10

@@ -21,6 +21,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -178,6 +179,9 @@ class FileSource(Source):
 class CsvSource(FileSource):
     """A CSV file with a header line, every other line one row (`lines.py`), every field read as text. An empty field is NULL."""
 
+    commas: frozenset[str] = frozenset()
+    """Columns whose numbers may have a decimal comma."""
+
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.header = guarded(
@@ -201,7 +205,19 @@ class CsvSource(FileSource):
     def attach(self, connection: Any) -> str:
         """Registers a stream of the lines; the SELECT takes them apart."""
         connection.register(_RELATION, batches(self.path, self.header))
-        return f"({rows_sql(_RELATION, self.header, list(map(quotation, self.schema)))}) AS rows_of_lines"
+        rows = rows_sql(_RELATION, self.header, list(map(quotation, self.schema)))
+        if self.commas:
+            written = "CASE WHEN regexp_full_match({0}, '[^.,]*,[^.,]*') THEN replace({0}, ',', '.') ELSE {0} END AS {0}"
+            numbers = ", ".join(written.format(quotation(name)) for name in self.schema if name in self.commas)
+            rows = f"SELECT * REPLACE ({numbers}) FROM ({rows}) AS written"
+        return f"({rows}) AS rows_of_lines"
+
+    def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
+        """Where semicolons stand between fields, a number may have a decimal comma: whoever writes numbers so saves files so."""
+        found = copy(self)
+        numbers = (name for name, kinds in accepted.items() if "decimal" in kinds and "date" not in kinds)
+        found.commas = frozenset(numbers) & self.schema.keys() if self.header.delimiter == ";" else self.commas
+        return found
 
     def malformed(self, connection: Any) -> int:
         """Lines with unbalanced quotes, with too few or too many fields, not in UTF-8, or too long."""
