@@ -39,8 +39,8 @@ AVOIDED = {
 
 EXCEPTIONS = {
     "persons": "what a message of the library calls one side of a comparison",
-    "the engine or the method failed; its message is withheld because it may contain private data; the reserved "
-    "budget stays charged": ("a message, not a release"),
+    "the engine or the method failed; its message is withheld because it may contain private data; what was "
+    "reserved for it, if anything, stays charged": ("a message, not a release"),
     'Entries of an action, or of an area such as "dataset".': "how the area is typed",
 }
 """Texts that may say it all the same, each with its reason."""

@@ -49,8 +49,8 @@ def engine_failed(named: bool = False) -> EngineError:
     """
     return EngineError(
         "The query was not answered",
-        why="the engine or the method failed; its message is withheld because it may contain private data; the "
-        "reserved budget stays charged",
+        why="the engine or the method failed; its message is withheld because it may contain private data; what was reserved "
+        "for it, if anything, stays charged",
         instead="another method, or other parameters: a new order is charged again"
         if named
         else "ask again: the same query runs once more under the same charge",
