@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
+import cloister as cl
 from cloister.hub.web import languages
 from cloister.hub.web.formats import number
 from cloister.hub.web.languages import LANGUAGES, choose, language_of
 from cloister.hub.web.render import make_environment
+from cloister.noise import Random
 from scripts import translations
 
 PO = """
@@ -240,3 +242,30 @@ def test_a_number_of_any_size_is_written(digits: int | None) -> None:
             written = number(value, english, digits)
             assert float(written.replace(",", "")) == pytest.approx(float(value), rel=1e-3, abs=0.6)
     assert number(10**29 + 1, english) == "100,000,000,000,000,000,000,000,000,001"
+
+
+ROUND = "(SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "SELECT COUNT(*) AS n FROM people WHERE sex = 'X'",
+        "SELECT COUNT(*) AS n FROM people WHERE age > 200",
+        "SELECT COUNT(*) AS n FROM people WHERE age <> 300",
+        "SELECT COUNT(*) AS n FROM people WHERE sex <> 'X'",
+        f"SELECT AVG(n) AS a FROM {ROUND}",
+        f"SELECT AVG(n) AS a FROM {ROUND} WHERE n > (SELECT n FROM {ROUND} WHERE n > 80 AND sex = 'F')",
+        "SELECT sex, MAX(age) AS a, MODE(age) AS m FROM people GROUP BY sex",
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 1",
+        f"SELECT 1 / (n - n) AS odd FROM {ROUND}",
+    ],
+)
+def test_each_note_of_an_answer_is_in_the_readers_language(asked: str) -> None:
+    """Notes are written below the hub, where no tool looks for texts."""
+    rows = {"sex": ["F", "M"] * 50, "age": [30, 40] * 50}
+    people = cl.PrivateTable(rows, {"sex": cl.Category(["F", "M"]), "age": cl.Integer(0, 100)})
+    session = cl.Session({"people": people}, budget=cl.PureDP(10**6), random=Random.deterministic(1))
+    notes = {*session.explain(asked, spend=1).notes, *session.sql(asked, spend=1).notes}
+    assert notes
+    assert not [note for note in notes if languages.language_of("zh_CN").gettext(note) == note]

@@ -209,8 +209,28 @@ _MET = (
     N_("it is declared as {kind}, which has no sum"),
     N_("Counted are rows that have a value in every column of the model that is not declared nullable. Others are left out."),
     N_("Intervals hold where no row lacks a value in a column of the model that is not declared nullable."),
+    N_("what is worked out over groups counts all that are declared, empty ones too"),
+    N_("what is worked out over groups counts only those that are shown"),
+    N_("a query in the place of a value fails after the charge where released numbers leave it several rows: LIMIT 1"),
+    N_("no declared value passes the condition: the answer is certain, no row was read and nothing was charged"),
+    N_("what stands above the aggregates is worked out over their answers, at no cost"),
+    N_("worked out from released numbers, at no cost: its margins hold for all cells at once"),
+    N_("· is a cell that is not shown"),
+    N_("{condition} holds for no row: declared for {column} are {values}"),
+    N_("{condition} holds for no row: {column} is declared from {low} to {high}"),
+    N_("{condition} holds for every row with a value: declared for {column} are {values}"),
+    N_("{condition} holds for every row with a value: {column} is declared from {low} to {high}"),
+    N_("{column}: its margin is not known"),
+    N_("{column}: its margin is not known in {some} of {rows} rows"),
+    N_("{column} has no margin; it is right with at least {chance} % confidence"),
+    N_("{column} has no margin; it is right with at least {chance} % confidence in every group"),
+    N_(
+        "{column} is the value that {rows} rows reach (in a group of fewer than twice as many, its median); the noise hides fewer"
+    ),
+    N_("{names} dropped out: the answer is about the rows of the others"),
+    N_("table {table} could not be prepared, since its database is read-only: each question works out the cap again, slower"),
 )
-"""What refusals of questions and notes of models say most often, from below the hub, where nobody looks for what to translate."""
+"""What refusals and notes of questions and models say, from below the hub, where nobody looks for what to translate."""
 
 
 def page_of(release: str, confidence: float = 0.95) -> str:
