@@ -25,14 +25,12 @@ class PrivateFolder:
     def __init__(self, parent: str | Path | None = None) -> None:
         where = Path(tempfile.gettempdir() if parent is None else parent)
         if not where.is_dir():
-            raise InvalidParameter(
-                f"temporary_directory={str(where)!r} is invalid", why="there is no such folder", instead="a folder that is there"
-            )
+            raise InvalidParameter(f"{str(where)!r} is invalid", why="there is no such folder", instead="a folder that is there")
         sweep(where)
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))
             self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            with suppress(OSError):  # on a disk that has no locks nobody sweeps either
+            with suppress(OSError):  # without locks on its disk it works, and is not swept after a kill
                 fcntl.flock(self._lock, fcntl.LOCK_EX)
             if os.fstat(self._lock).st_nlink:
                 break
