@@ -17,6 +17,7 @@ import pytest
 
 from cloister.anonymize import Anonymizer, DeltaPresence, HiddenRows, Hierarchy, KAnonymity, KMap, LDiversity, risk
 from cloister.anonymize.perturbing import LocalSuppression
+from cloister.errors import InvalidParameter
 from cloister.noise import Random
 
 SECRET = "the value of somebody who was left out"
@@ -135,6 +136,14 @@ def test_who_is_only_on_the_public_list_is_not_published() -> None:
     assert anonymizer.report_.kept == ()
     assert anonymizer.report_.dropped == ("in_study",)
     assert anonymizer.certificate(released, learning=False).risk.rows == 2
+
+
+def test_starred_rows_do_not_count_those_of_the_list_who_are_in_no_class() -> None:
+    """Whoever has the list knows who fits no class that is published: as many of them are in the table as rows are starred."""
+    with pytest.raises(InvalidParameter, match="in no class"):
+        Anonymizer(
+            quasi=["age"], models=[DeltaPresence(0, "0.5")], research="in_study", suppressed="star", suppression="0.5"
+        ).fit_transform({"age": [25, 28, 33], "in_study": [True, False, True]})
 
 
 def test_a_column_that_only_a_model_names_is_starred_too() -> None:

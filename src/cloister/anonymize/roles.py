@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cloister.anonymize.encoded import Encoded
 from cloister.anonymize.frames import Frame, check_columns
 from cloister.anonymize.models.base import PrivacyModel
+from cloister.anonymize.models.presence import DeltaPresence
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ def check_roles(asked: Anonymizer, frame: Frame) -> None:
         raise InvalidParameter(
             f"suppressed={asked.suppressed!r} is invalid", why="it is neither drop nor star", instead='suppressed="drop"'
         )
+    if asked.suppressed == "star" and any(isinstance(model, DeltaPresence) for model in asked.models):
+        why = "starred rows say how many are in the table of those on the list who are in no class"
+        raise InvalidParameter("suppressed='star' is invalid with δ-presence", why=why, instead='suppressed="drop"')
     for what, given in (("weights", asked.weights), ("hierarchies", asked.hierarchies), ("aggregates", asked.aggregates)):
         if given is not None and not isinstance(given, Mapping):
             why = "a value for each of some quasi-identifiers is expected"
