@@ -326,7 +326,7 @@ class Door:
             plan = foreseen(finer[0], repeated(self._analyst, [finer[0].finer], finer[1]))
             plan = replace(plan, owed=self._analyst.still_owed(finer[1], spends, finer[0].finer.digest))
         slow = [
-            f"table {name!r} could not be prepared, since its database is read-only: each question works out the cap again, slower"
+            f"table {name!r} could not be prepared, since its database is read-only: each question finds the cap again, slower"
             for name in dict.fromkeys(name for shape in shapes for name in self.registry.snapshot.slow(shape.question.table))
         ]
         return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), notes=(*plan.notes, *slow))

@@ -228,7 +228,7 @@ _MET = (
         "{column} is the value that {rows} rows reach (in a group of fewer than twice as many, its median); the noise hides fewer"
     ),
     N_("{names} dropped out: the answer is about the rows of the others"),
-    N_("table {table} could not be prepared, since its database is read-only: each question works out the cap again, slower"),
+    N_("table {table} could not be prepared, since its database is read-only: each question finds the cap again, slower"),
 )
 """What refusals and notes of questions and models say, from below the hub, where nobody looks for what to translate."""
 
