@@ -223,7 +223,7 @@ PAYS = ["3,5", "3.5", '" 2,25 "', ",5", "-1,5", "1,5e1", "1.234,5", "3,5,1", "1 
 
 @pytest.mark.parametrize(("mark", "read"), [(";", [0.5, 2.25, 3.5, 3.5, 15.0]), ("\t", [3.5])])
 def test_between_semicolons_numbers_may_have_a_decimal_comma(tmp_path: Path, mark: str, read: list[float]) -> None:
-    """As whoever writes numbers so saves a file; a text stays what it was, and of each field its own characters decide."""
+    """Spreadsheets write the two together; a text stays what it was, and of each field its own characters decide."""
     lines = [f'{pay}{mark}"1,5"' for pay in PAYS]
     (tmp_path / "people.csv").write_text("\n".join([f"pay{mark}size", *lines]), encoding="utf-8")
     columns = {"pay": Real(0, 20, step="0.25"), "size": Category(["1,5", "1.5"])}

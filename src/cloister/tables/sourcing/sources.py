@@ -213,7 +213,7 @@ class CsvSource(FileSource):
         return f"({rows}) AS rows_of_lines"
 
     def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
-        """Where semicolons stand between fields, a number may have a decimal comma: whoever writes numbers so saves files so."""
+        """Where semicolons stand between fields, a number may have a decimal comma: spreadsheets write the two together."""
         found = copy(self)
         numbers = (name for name, kinds in accepted.items() if "decimal" in kinds and "date" not in kinds)
         found.commas = frozenset(numbers) & self.schema.keys() if self.header.delimiter == ";" else self.commas
