@@ -2,7 +2,7 @@
 
 A learnt group is named after its categories, and some of them may stand only in rows that are suppressed: a label with their
 names would publish that somebody has them. Which rows share a label stays as it was, so classes, models and losses are the same.
-A public list is known: its rows are named too, or a label would tell of the others on the list that they are not in the table.
+A public list is known: its rows are named too, or a label would say who of the list is not in the table.
 """
 
 from __future__ import annotations
