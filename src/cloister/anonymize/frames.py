@@ -241,7 +241,7 @@ def _from_path(path: Path) -> Any:
         f"{path.name!r} is invalid", "it could not be read as a table", "a CSV file in UTF-8 with a line of names, or Parquet"
     ):
         if is_parquet(path):
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)
         by = separator_of(path)
         with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as file:
             if b"\r" in file.readline(2**16).rstrip(b"\r\n"):
@@ -270,12 +270,12 @@ def _typed(path: Path, by: str) -> Any:
     pl = need_polars()
 
     def read(source: Any, by: str) -> Any:
-        return pl.read_csv(source, separator=by, infer_schema_length=None, try_parse_dates=True)
+        return pl.read_csv(source, separator=by, infer_schema_length=None, try_parse_dates=True, glob=False)
 
     try:
         return read(path, by)
     except pl.exceptions.ComputeError:
-        texts = pl.read_csv(path, separator=by, infer_schema=False)
+        texts = pl.read_csv(path, separator=by, infer_schema=False, glob=False)
     columns = []
     for text in texts.get_columns():
         beside = pl.DataFrame([text, pl.Series("row", range(len(texts)))] if text.name != "row" else [text, text.alias("rows")])
@@ -288,30 +288,38 @@ def _typed(path: Path, by: str) -> Any:
 
 def _named_in_a_line(path: Path, by: str) -> tuple[str | None, ...]:
     """The names. Two columns of one name would be renamed: whoever named the one to be dropped would publish the other."""
-    first = need_polars().read_csv(path, separator=by, has_header=False, n_rows=1, infer_schema=False)
+    first = need_polars().read_csv(path, separator=by, has_header=False, n_rows=1, infer_schema=False, glob=False)
     names = first.row(0) if first.height else ()
     _refuse_twice([name for name in names if name])
     return names
 
 
+_DATE = r"[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}|[0-9]{1,2}(?:[-/][0-9]{1,2}[-/]|\.(?:0?[1-9]|1[0-2])\.)[0-9]{4}"
+_DAYS = rf"(?:{_DATE})(?:[ T][0-9:.]+ ?(?:Z|[+-][0-9:]+)?)?", r"[0-9]{4}.*|[0-9]+\..*|(?:1[3-9]|[23][0-9]).*"
+_NUMBER = r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:[+-]?inf|nan)"
+LOOKS = {
+    "BOOLEAN": ("(?i:true|false)", ".*"),
+    **dict.fromkeys(("BIGINT", "INT64"), ("[+-]?(?:0|[1-9][0-9]*)", ".*")),
+    **dict.fromkeys(("DOUBLE", "FLOAT64"), (_NUMBER, ".*")),
+    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "DATETIME"), _DAYS),
+}
+"""What each cell of a CSV column looks like, and one of them at least, where it is what DuckDB or polars takes it for. Else it
+stays as it was written: 01234 is a postcode, and 1234 another; 1/2/2024 may be the second of January; what is in no row here, a
+number of more than 64 bits and a time of day, is a name."""
+
+
 def _as_written(path: Path, by: str, data: Any) -> Any:
-    """A CSV file's columns, of which some stay text: where a number begins with a zero, since 01234 is a postcode, and 1234
-    another; whole numbers of more than 64 bits, which are names; times of day; and days whose years have two digits, or of which
-    1/2/2024 may be the second of January."""
+    """A CSV file's columns, of which those stay text that do not look like what they were taken for."""
     pl = need_polars()
-    odd = (pl.Time, pl.Int128, pl.Date, pl.Datetime)
-    days = {each.name for each in data.get_columns() if each.dtype in odd[2:] and (each.dt.year() >= 100).all()}
-    read = [each for each in data.get_columns() if each.name not in days or each.dt.day().max() in range(13)]
-    there = [data.columns.index(each.name) for each in read if each.dtype.is_integer() or each.dtype in odd]
+    there = [place for place, kind in enumerate(data.dtypes) if kind != pl.String]
     if not there:
         return data
-    texts = pl.read_csv(path, separator=by, columns=there, infer_schema=False)
-    codes = [
-        text.alias(data.columns[place])
-        for place, text in zip(there, texts.get_columns(), strict=True)
-        if (text.str.contains(r"^ *[0-9]{1,2}[/-]").any() if data.columns[place] in days else data.dtypes[place] in odd)
-        or (data.dtypes[place].is_integer() and text.str.contains(r"^\s*[+-]?0[0-9]").any())
-    ]
+    texts = pl.read_csv(path, separator=by, columns=there, infer_schema=False, glob=False)
+    codes = []
+    for place, text in zip(there, texts.get_columns(), strict=True):
+        each, one = LOOKS.get(str(data.dtypes[place].base_type()).upper(), ("", ""))
+        if not (text.str.contains(f"^(?:{each})$").all() and text.str.contains(f"^(?:{one})$").any()):
+            codes.append(text.alias(data.columns[place]))
     return data.with_columns(codes)
 
 

@@ -14,8 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from cloister.anonymize.frames import LOOKS
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.parsers import is_parquet
+from cloister.parsers import is_parquet, separator_of
 from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.expression.names import literal, quotation
 
@@ -82,11 +83,11 @@ _AS_TOLD = "comment = '', auto_detect = false, allow_quoted_nulls = false"
 def _sniffed(duck: Any, path: str) -> _Sniffed:
     import duckdb
 
-    text = literal(glob.escape(path))
+    text, by = literal(glob.escape(path)), separator_of(Path(path))
     try:
         asked = duck.execute(
             "SELECT Delimiter, Quote, Escape, SkipRows, Columns, DateFormat, TimestampFormat "
-            f"FROM sniff_csv({text}, sample_size = -1, comment = '', header = true)"
+            f"FROM sniff_csv({text}, sample_size = -1, comment = '', header = true, delim = {literal(by)}, quote = '\"')"
         )
         delimiter, quote, escape, skipped, columns, date, timestamp = asked.fetchall()[0]
     except duckdb.Error as error:
@@ -113,22 +114,15 @@ def _sniffed(duck: Any, path: str) -> _Sniffed:
     forms = {"DATE": date or "", "TIMESTAMP": timestamp or ""}
     kinds = {name: (column["type"], forms.get(column["type"], "")) for name, column in zip(names, columns, strict=True)}
     sniffed = _Sniffed(path=path, settings=told, kinds=kinds)
-    if sure := {name: rule for name, kind in kinds.items() if (rule := _sure(quotation(name), *kind))}:
-        texts = sniffed.read(dict.fromkeys(kinds, _TEXT))
-        [found] = duck.execute(f"SELECT {', '.join(sure.values())} FROM {texts}").fetchall()
-        kinds |= {name: _TEXT for name, right in zip(sure, found, strict=True) if not right}
+    if guessed := {name: LOOKS.get(kind, ("", "")) for name, (kind, _) in kinds.items() if kind != "VARCHAR"}:
+        right = (
+            f"coalesce(bool_and(regexp_full_match({quotation(name)}, {literal(each)})) "
+            f"AND bool_or(regexp_full_match({quotation(name)}, {literal(one)})), true)"
+            for name, (each, one) in guessed.items()
+        )
+        [found] = duck.execute(f"SELECT {', '.join(right)} FROM {sniffed.read(dict.fromkeys(kinds, _TEXT))}").fetchall()
+        kinds |= {name: _TEXT for name, as_guessed in zip(guessed, found, strict=True) if not as_guessed}
     return sniffed
-
-
-def _sure(cell: str, kind: str, form: str) -> str | None:
-    """Where DuckDB guesses too much, what tells that it is right: else a column stays as it was written, as in memory."""
-    if kind == "BOOLEAN":  # it reads T, no and Yes so, too
-        return f"coalesce(bool_and(lower({cell}) IN ('true', 'false')), true)"
-    if kind == "BIGINT":  # 0x1F
-        return f"NOT coalesce(bool_or(contains(lower({cell}), 'x')), false)"
-    if form.startswith(("%d/%m/%Y", "%d-%m-%Y")):  # 1/2/2024 may be the second of January
-        return f"coalesce(bool_or(regexp_matches({cell}, '^ *(1[3-9]|2[0-9]|3)')), false)"
-    return "bool_and(false)" if kind in ("TIME", "HUGEINT") or (form and not form.startswith(("%Y", "%d.%m.%Y"))) else None
 
 
 def _names_in(source: str | Path) -> list[str]:
