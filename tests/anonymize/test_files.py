@@ -316,6 +316,7 @@ asked.transform_file(*sys.argv[1:3], temporary_directory=sys.argv[3])
         ("from", ["2024-01-01 (BC)", "2024-01-02"]),
         ("score", ['""', "7"]),
         ("mark", ["'1'", "'2'"]),
+        ("day", ["2024-01-02", "13/01/2024"]),
         ("of a blank", [" 1", "2 "]),
         ("icd", ["008.45", "250.01"]),
     ],

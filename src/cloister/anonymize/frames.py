@@ -294,31 +294,28 @@ def _named_in_a_line(path: Path, by: str) -> tuple[str | None, ...]:
     return names
 
 
-_DATE = r"[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}|[0-9]{1,2}(?:[-/][0-9]{1,2}[-/]|\.(?:0?[1-9]|1[0-2])\.)[0-9]{4}"
-_DAYS = rf"(?:{_DATE})(?:[ T][0-9:.]+ ?(?:Z|[+-][0-9:]+)?)?", r"[0-9]{4}.*|[0-9]+\..*|(?:1[3-9]|[23][0-9]).*"
-_NUMBER = r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:[+-]?inf|nan)"
-LOOKS = {
-    "BOOLEAN": ("(?i:true|false)", ".*"),
-    **dict.fromkeys(("BIGINT", "INT64"), ("[+-]?(?:0|[1-9][0-9]*)", ".*")),
-    **dict.fromkeys(("DOUBLE", "FLOAT64"), (_NUMBER, ".*")),
-    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "DATETIME"), _DAYS),
-}
+_TIME = r"(?:[ T][0-9:.]+ ?(?:Z|[+-][0-9:]+)?)?"
+_DAYS = [(rf"[0-9]{{4}}{mark}[0-9]{{1,2}}{mark}[0-9]{{1,2}}{_TIME}", ".*") for mark in "-/"]
+_DAYS += [(rf"[0-9]{{1,2}}{mark}[0-9]{{1,2}}{mark}[0-9]{{4}}{_TIME}", "(?:1[3-9]|[23][0-9]).*") for mark in "-/"]
+_DAYS += [(rf"[0-9]{{1,2}}\.(?:0?[1-9]|1[0-2])\.[0-9]{{4}}{_TIME}", ".*")]
+_WHOLE = [("[+-]?(?:0|[1-9][0-9]*)", ".*")]
+_REAL = [(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-?inf|NaN", ".*")]
+LOOKS = {"BOOLEAN": [("(?i:true|false)", ".*")], "BIGINT": _WHOLE, "INT64": _WHOLE, "DOUBLE": _REAL, "FLOAT64": _REAL}
+LOOKS |= dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "DATETIME"), _DAYS)
 """What each cell of a CSV column looks like, and one of them at least, where it is what DuckDB or polars takes it for. Else it
-stays as it was written: 01234 is a postcode, and 1234 another; 1/2/2024 may be the second of January; what is in no row here, a
-number of more than 64 bits and a time of day, is a name."""
+stays as it was written: 01234 is a postcode, and 1234 another; 1/2/2024 may be the second of January; what is not in this table,
+a number of more than 64 bits or a time of day, is a name."""
 
 
 def _as_written(path: Path, by: str, data: Any) -> Any:
     """A CSV file's columns, of which those stay text that do not look like what they were taken for."""
     pl = need_polars()
     there = [place for place, kind in enumerate(data.dtypes) if kind != pl.String]
-    if not there:
-        return data
     texts = pl.read_csv(path, separator=by, columns=there, infer_schema=False, glob=False)
     codes = []
     for place, text in zip(there, texts.get_columns(), strict=True):
-        each, one = LOOKS.get(str(data.dtypes[place].base_type()).upper(), ("", ""))
-        if not (text.str.contains(f"^(?:{each})$").all() and text.str.contains(f"^(?:{one})$").any()):
+        looks = LOOKS.get(str(data.dtypes[place].base_type()).upper(), [])
+        if not any(text.str.contains(f"^(?:{each})$").all() and text.str.contains(f"^(?:{one})$").any() for each, one in looks):
             codes.append(text.alias(data.columns[place]))
     return data.with_columns(codes)
 

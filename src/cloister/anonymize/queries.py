@@ -86,21 +86,20 @@ def _sniffed(duck: Any, path: str) -> _Sniffed:
     text, by = literal(glob.escape(path)), separator_of(Path(path))
     try:
         asked = duck.execute(
-            "SELECT Delimiter, Quote, Escape, SkipRows, Columns, DateFormat, TimestampFormat "
+            "SELECT Escape, SkipRows, Columns, DateFormat, TimestampFormat "
             f"FROM sniff_csv({text}, sample_size = -1, comment = '', header = true, delim = {literal(by)}, quote = '\"')"
         )
-        delimiter, quote, escape, skipped, columns, date, timestamp = asked.fetchall()[0]
+        escape, skipped, columns, date, timestamp = asked.fetchall()[0]
     except duckdb.Error as error:
         raise _unreadable(path) from error
-    if not columns:
-        raise _unreadable(path)
     with (gzip.open if path.lower().endswith(".gz") else open)(path, "rb") as file:
         before = list(islice(file, int(skipped)))  # a title; where it is names, a row would stand for them
-        if any(delimiter.encode() in line for line in before):
+        if any(by.encode() in line for line in before):
             why = "its first line has another number of cells than its rows"
             raise InvalidParameter(f"{Path(path).name!r} is invalid", why=why, instead="a name for each column in the first line")
-    settings = {"delim": delimiter, "quote": quote, "escape": escape, "dateformat": date, "timestampformat": timestamp}
-    told = [f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None]
+    settings = {"delim": by, "quote": '"', "escape": escape, "dateformat": date, "timestampformat": timestamp}
+    # DuckDB says "(empty)" where nothing is escaped
+    told = [f"{name} = {literal(value.replace('(empty)', ''))}" for name, value in settings.items() if value is not None]
     first = f"SELECT * FROM read_csv({text}, {', '.join(told[:3])}, skip = {int(skipped)}, header = false, all_varchar = true)"
     [names] = duck.execute(f"{first} LIMIT 1").fetchall() or [()]
     if not all(names):
@@ -114,15 +113,18 @@ def _sniffed(duck: Any, path: str) -> _Sniffed:
     forms = {"DATE": date or "", "TIMESTAMP": timestamp or ""}
     kinds = {name: (column["type"], forms.get(column["type"], "")) for name, column in zip(names, columns, strict=True)}
     sniffed = _Sniffed(path=path, settings=told, kinds=kinds)
-    if guessed := {name: LOOKS.get(kind, ("", "")) for name, (kind, _) in kinds.items() if kind != "VARCHAR"}:
-        right = (
-            f"coalesce(bool_and(regexp_full_match({quotation(name)}, {literal(each)})) "
-            f"AND bool_or(regexp_full_match({quotation(name)}, {literal(one)})), true)"
-            for name, (each, one) in guessed.items()
-        )
-        [found] = duck.execute(f"SELECT {', '.join(right)} FROM {sniffed.read(dict.fromkeys(kinds, _TEXT))}").fetchall()
-        kinds |= {name: _TEXT for name, as_guessed in zip(guessed, found, strict=True) if not as_guessed}
+    if guessed := {name: _looking_so(quotation(name), kind) for name, (kind, _) in kinds.items() if kind != "VARCHAR"}:
+        texts = sniffed.read(dict.fromkeys(kinds, _TEXT))
+        [found] = duck.execute(f"SELECT {', '.join(guessed.values())} FROM {texts}").fetchall()
+        kinds |= {name: _TEXT for name, right in zip(guessed, found, strict=True) if not right}
     return sniffed
+
+
+def _looking_so(cell: str, kind: str) -> str:
+    """As SQL, whether a column looks like what DuckDB takes it for."""
+    match = f"(regexp_full_match({cell}, "
+    ways = (f"bool_and{match}{literal(each)})) AND bool_or{match}{literal(one)}))" for each, one in LOOKS.get(kind, []))
+    return f"coalesce({' OR '.join(ways) or 'bool_and(false)'}, true)"
 
 
 def _names_in(source: str | Path) -> list[str]:
@@ -150,10 +152,6 @@ def _refuse_alike(source: str | Path, names: Sequence[str]) -> None:
         instead="a file in which one of them has another name"
         + ("" if same else ", or fit_transform, which reads it into memory"),
     )
-
-
-_EMPTY = "(empty)"
-"""What DuckDB says where a CSV file quotes nothing."""
 
 
 def _unreadable(source: str | Path) -> InvalidParameter:
