@@ -373,6 +373,14 @@ def test_no_cell_of_a_single_column_is_shown_as_a_name(tmp_path: Path) -> None:
     assert sorted((tmp_path / "released.csv").read_text().split()) == ["flu;cold", "ill", "secret;cough"]
 
 
+@pytest.mark.parametrize("text", [",age\n0,30\n1,30\n", "age,\n30,\n30,\n"])
+def test_a_column_without_a_name_is_refused_in_memory_too(text: str, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(text, encoding="utf-8")
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian")
+    with pytest.raises(InvalidParameter, match="pandas writes none above its index"):
+        asked.fit_transform(tmp_path / "people.csv")
+
+
 def test_brackets_in_the_name_of_a_file_are_no_pattern(tmp_path: Path) -> None:
     (tmp_path / "people[1].csv").write_text("age\n30\n30\n", encoding="utf-8")
     (tmp_path / "people1.csv").write_text("age\n99\n99\n", encoding="utf-8")

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cloister.anonymize.frames import LOOKS
+from cloister.anonymize.frames import LOOKS, refuse_unnamed
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.parsers import is_parquet, separator_of
 from cloister.tables.engines.folder import PrivateFolder
@@ -98,16 +98,10 @@ def _sniffed(duck: Any, path: str) -> _Sniffed:
             why = "its first line has another number of cells than its rows"
             raise InvalidParameter(f"{Path(path).name!r} is invalid", why=why, instead="a name for each column in the first line")
     settings = {"delim": by, "quote": '"', "escape": escape, "dateformat": date, "timestampformat": timestamp}
-    # DuckDB says "(empty)" where nothing is escaped
     told = [f"{name} = {literal(value.replace('(empty)', ''))}" for name, value in settings.items() if value is not None]
     first = f"SELECT * FROM read_csv({text}, {', '.join(told[:3])}, skip = {int(skipped)}, header = false, all_varchar = true)"
     [names] = duck.execute(f"{first} LIMIT 1").fetchall() or [()]
-    if not all(names):
-        raise InvalidParameter(
-            f"{Path(path).name!r} is invalid",
-            why="a column has no name in its first line: pandas writes none above its index",
-            instead="to_csv(…, index=False), or a name in the first line",
-        )
+    refuse_unnamed(Path(path), names)
     _refuse_alike(path, names)
     told += [f"skip = {int(skipped)}", "header = true"]
     forms = {"DATE": date or "", "TIMESTAMP": timestamp or ""}
