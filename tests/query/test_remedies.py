@@ -27,6 +27,7 @@ RENAMED = {
     "fee": "bill", "towns": "places", "inhabitants": "size", "province": "region", "census": "house",
 }  # fmt: skip
 MORE = """
+SELECT level, COUNT(*)
 SELECT COUNT（*） FROM staff WHERE grade ＝ 'a'
 SELECT COUNT(*) FROM staff WHERE level > ANY (SELECT 1)
 SELECT SUM(level) OVER () FROM staff
@@ -505,3 +506,10 @@ def test_signs_of_a_chinese_keyboard_are_named_and_the_line_is_written_with_plai
     with pytest.raises(cl.CloisterError) as within:
         parse("SELECT nope FROM people WHERE sex = '（F'", {"people": people})
     assert "full-width" not in str(within.value), "within quotes they stay"
+
+
+@pytest.mark.parametrize("sql", ["SELECT level, COUNT(*)", "SELECT staff.level", "SELECT COUNT(*) WHERE level > 3", "SELECT 1"])
+def test_a_question_without_from_is_told_so(sql: str) -> None:
+    table = cl.PrivateTable({"level": [1]}, columns={"level": cl.Integer(0, 9)})
+    with cl.Session({"staff": table}, budget=cl.PureDP(1)) as session, pytest.raises(cl.UnsupportedQuery, match="names no table"):
+        session.explain(sql, spend=1)

@@ -10,8 +10,9 @@ import csv
 import gzip
 import operator
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -241,7 +242,7 @@ def _from_path(path: Path) -> Any:
         f"{path.name!r} is invalid", "it could not be read as a table", "a CSV file in UTF-8 with a line of names, or Parquet"
     ):
         if is_parquet(path):
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)
         by = separator_of(path)
         with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as file:
             if b"\r" in file.readline(2**16).rstrip(b"\r\n"):
@@ -250,7 +251,7 @@ def _from_path(path: Path) -> Any:
                 raise InvalidParameter(f"{path.name!r} is invalid", why=why, instead=instead)
         named = _named_in_a_line(path, by)
         data = _as_written(path, by, _typed(path, by))
-        doubled = {old: new for old, new in zip(data.columns, named, strict=False) if new and old == new.replace('"', '""')}
+        doubled = {old: new for old, new in zip(data.columns, named, strict=False) if old == new.replace('"', '""')}
         return _without_blank_lines(path, by, data.rename(doubled))  # polars leaves quotes in a name doubled
 
 
@@ -268,50 +269,60 @@ def _typed(path: Path, by: str) -> Any:
     """A CSV file's columns, each of the type that all of it has; one whose cells polars takes for one type and then cannot read
     so (two forms of days, wide digits) stays text."""
     pl = need_polars()
-
-    def read(source: Any, by: str) -> Any:
-        return pl.read_csv(source, separator=by, infer_schema_length=None, try_parse_dates=True)
-
+    read = partial(pl.read_csv, infer_schema_length=None, try_parse_dates=True, glob=False)
     try:
-        return read(path, by)
+        return read(path, separator=by)
     except pl.exceptions.ComputeError:
-        texts = pl.read_csv(path, separator=by, infer_schema=False)
+        texts = pl.read_csv(path, separator=by, infer_schema=False, glob=False)
     columns = []
     for text in texts.get_columns():
         beside = pl.DataFrame([text, pl.Series("row", range(len(texts)))] if text.name != "row" else [text, text.alias("rows")])
         try:
-            columns.append(read(beside.write_csv().encode(), ",").to_series(0))
+            columns.append(read(beside.write_csv().encode()).to_series(0))
         except pl.exceptions.ComputeError:
             columns.append(text)
     return pl.DataFrame(columns)
 
 
-def _named_in_a_line(path: Path, by: str) -> tuple[str | None, ...]:
+def _named_in_a_line(path: Path, by: str) -> tuple[str, ...]:
     """The names. Two columns of one name would be renamed: whoever named the one to be dropped would publish the other."""
-    first = need_polars().read_csv(path, separator=by, has_header=False, n_rows=1, infer_schema=False)
-    names = first.row(0) if first.height else ()
-    _refuse_twice([name for name in names if name])
+    first = need_polars().read_csv(path, separator=by, has_header=False, n_rows=1, infer_schema=False, glob=False)
+    names: tuple[str, ...] = first.row(0) if first.height else ()
+    refuse_unnamed(path, names)
+    _refuse_twice(list(names))
     return names
 
 
+def refuse_unnamed(path: Path, names: Sequence[str | None]) -> None:
+    """A column without a name is most often an index, which links each row to the table that it came from."""
+    if not all(names):
+        why = "a column has no name in its first line: pandas writes none above its index"
+        instead = "to_csv(…, index=False), or a name in the first line"
+        raise InvalidParameter(f"{path.name!r} is invalid", why=why, instead=instead)
+
+
+_TIME = r"(?:[ T][0-9:.]+ ?(?:Z|[+-][0-9:]+)?)?"
+_DAYS = [(rf"[0-9]{{4}}{mark}[0-9]{{1,2}}{mark}[0-9]{{1,2}}{_TIME}", ".*") for mark in "-/"]
+_DAYS += [(rf"[0-9]{{1,2}}{mark}[0-9]{{1,2}}{mark}[0-9]{{4}}{_TIME}", "(?:1[3-9]|[23][0-9]).*") for mark in "-/"]
+_DAYS += [(rf"[0-9]{{1,2}}\.(?:0?[1-9]|1[0-2])\.[0-9]{{4}}{_TIME}", ".*")]
+_WHOLE = [("[+-]?(?:0|[1-9][0-9]*)", ".*")]
+_REAL = [(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|-?inf|NaN", ".*")]
+LOOKS = {"BOOLEAN": [("(?i:true|false)", ".*")], "BIGINT": _WHOLE, "INT64": _WHOLE, "DOUBLE": _REAL, "FLOAT64": _REAL}
+LOOKS |= dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "DATETIME"), _DAYS)
+"""What each cell of a CSV column looks like, and one at least, where it is what DuckDB or polars takes it for; else it stays as
+it was written: 01234 is a postcode, 1/2/2024 may be the second of January, and a time, or a number of over 64 bits, is a name."""
+
+
 def _as_written(path: Path, by: str, data: Any) -> Any:
-    """A CSV file's columns, of which some stay text: where a number begins with a zero, since 01234 is a postcode, and 1234
-    another; whole numbers of more than 64 bits, which are names; times of day; and days whose years have two digits, or of which
-    1/2/2024 may be the second of January."""
+    """A CSV file's columns, of which those stay text that do not look like what they were taken for."""
     pl = need_polars()
-    odd = (pl.Time, pl.Int128, pl.Date, pl.Datetime)
-    days = {each.name for each in data.get_columns() if each.dtype in odd[2:] and (each.dt.year() >= 100).all()}
-    read = [each for each in data.get_columns() if each.name not in days or each.dt.day().max() in range(13)]
-    there = [data.columns.index(each.name) for each in read if each.dtype.is_integer() or each.dtype in odd]
-    if not there:
-        return data
-    texts = pl.read_csv(path, separator=by, columns=there, infer_schema=False)
-    codes = [
-        text.alias(data.columns[place])
-        for place, text in zip(there, texts.get_columns(), strict=True)
-        if (text.str.contains(r"^ *[0-9]{1,2}[/-]").any() if data.columns[place] in days else data.dtypes[place] in odd)
-        or (data.dtypes[place].is_integer() and text.str.contains(r"^\s*[+-]?0[0-9]").any())
-    ]
+    there = [place for place, kind in enumerate(data.dtypes) if kind != pl.String]
+    texts = pl.read_csv(path, separator=by, columns=there, infer_schema=False, glob=False)
+    codes = []
+    for place, text in zip(there, texts.get_columns(), strict=True):
+        looks = LOOKS.get(str(data.dtypes[place].base_type()).upper(), [])
+        if not any(text.str.contains(f"^(?:{each})$").all() and text.str.contains(f"^(?:{one})$").any() for each, one in looks):
+            codes.append(text.alias(data.columns[place]))
     return data.with_columns(codes)
 
 

@@ -14,8 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from cloister.anonymize.frames import LOOKS, refuse_unnamed
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.parsers import is_parquet
+from cloister.parsers import is_parquet, separator_of
 from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.expression.names import literal, quotation
 
@@ -82,53 +83,42 @@ _AS_TOLD = "comment = '', auto_detect = false, allow_quoted_nulls = false"
 def _sniffed(duck: Any, path: str) -> _Sniffed:
     import duckdb
 
-    text = literal(glob.escape(path))
+    text, by = literal(glob.escape(path)), separator_of(Path(path))
     try:
         asked = duck.execute(
-            "SELECT Delimiter, Quote, Escape, SkipRows, Columns, DateFormat, TimestampFormat "
-            f"FROM sniff_csv({text}, sample_size = -1, comment = '', header = true)"
+            "SELECT Escape, SkipRows, Columns, DateFormat, TimestampFormat "
+            f"FROM sniff_csv({text}, sample_size = -1, comment = '', header = true, delim = {literal(by)}, quote = '\"')"
         )
-        delimiter, quote, escape, skipped, columns, date, timestamp = asked.fetchall()[0]
+        escape, skipped, columns, date, timestamp = asked.fetchall()[0]
     except duckdb.Error as error:
         raise _unreadable(path) from error
-    if not columns:
-        raise _unreadable(path)
     with (gzip.open if path.lower().endswith(".gz") else open)(path, "rb") as file:
         before = list(islice(file, int(skipped)))  # a title; where it is names, a row would stand for them
-        if any(delimiter.encode() in line for line in before):
+        if any(by.encode() in line for line in before):
             why = "its first line has another number of cells than its rows"
             raise InvalidParameter(f"{Path(path).name!r} is invalid", why=why, instead="a name for each column in the first line")
-    settings = {"delim": delimiter, "quote": quote, "escape": escape, "dateformat": date, "timestampformat": timestamp}
-    told = [f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None]
+    settings = {"delim": by, "quote": '"', "escape": escape, "dateformat": date, "timestampformat": timestamp}
+    told = [f"{name} = {literal(value.replace('(empty)', ''))}" for name, value in settings.items() if value is not None]
     first = f"SELECT * FROM read_csv({text}, {', '.join(told[:3])}, skip = {int(skipped)}, header = false, all_varchar = true)"
     [names] = duck.execute(f"{first} LIMIT 1").fetchall() or [()]
-    if not all(names):
-        raise InvalidParameter(
-            f"{Path(path).name!r} is invalid",
-            why="a column has no name in its first line: pandas writes none above its index",
-            instead="to_csv(…, index=False), or a name in the first line",
-        )
+    refuse_unnamed(Path(path), names)
     _refuse_alike(path, names)
     told += [f"skip = {int(skipped)}", "header = true"]
     forms = {"DATE": date or "", "TIMESTAMP": timestamp or ""}
     kinds = {name: (column["type"], forms.get(column["type"], "")) for name, column in zip(names, columns, strict=True)}
     sniffed = _Sniffed(path=path, settings=told, kinds=kinds)
-    if sure := {name: rule for name, kind in kinds.items() if (rule := _sure(quotation(name), *kind))}:
+    if guessed := {name: _looking_so(quotation(name), kind) for name, (kind, _) in kinds.items() if kind != "VARCHAR"}:
         texts = sniffed.read(dict.fromkeys(kinds, _TEXT))
-        [found] = duck.execute(f"SELECT {', '.join(sure.values())} FROM {texts}").fetchall()
-        kinds |= {name: _TEXT for name, right in zip(sure, found, strict=True) if not right}
+        [found] = duck.execute(f"SELECT {', '.join(guessed.values())} FROM {texts}").fetchall()
+        kinds |= {name: _TEXT for name, right in zip(guessed, found, strict=True) if not right}
     return sniffed
 
 
-def _sure(cell: str, kind: str, form: str) -> str | None:
-    """Where DuckDB guesses too much, what tells that it is right: else a column stays as it was written, as in memory."""
-    if kind == "BOOLEAN":  # it reads T, no and Yes so, too
-        return f"coalesce(bool_and(lower({cell}) IN ('true', 'false')), true)"
-    if kind == "BIGINT":  # 0x1F
-        return f"NOT coalesce(bool_or(contains(lower({cell}), 'x')), false)"
-    if form.startswith(("%d/%m/%Y", "%d-%m-%Y")):  # 1/2/2024 may be the second of January
-        return f"coalesce(bool_or(regexp_matches({cell}, '^ *(1[3-9]|2[0-9]|3)')), false)"
-    return "bool_and(false)" if kind in ("TIME", "HUGEINT") or (form and not form.startswith(("%Y", "%d.%m.%Y"))) else None
+def _looking_so(cell: str, kind: str) -> str:
+    """As SQL, whether a column looks like what DuckDB takes it for."""
+    match = f"(regexp_full_match({cell}, "
+    ways = (f"bool_and{match}{literal(each)})) AND bool_or{match}{literal(one)}))" for each, one in LOOKS.get(kind, []))
+    return f"coalesce({' OR '.join(ways) or 'bool_and(false)'}, true)"
 
 
 def _names_in(source: str | Path) -> list[str]:
@@ -156,10 +146,6 @@ def _refuse_alike(source: str | Path, names: Sequence[str]) -> None:
         instead="a file in which one of them has another name"
         + ("" if same else ", or fit_transform, which reads it into memory"),
     )
-
-
-_EMPTY = "(empty)"
-"""What DuckDB says where a CSV file quotes nothing."""
 
 
 def _unreadable(source: str | Path) -> InvalidParameter:

@@ -212,7 +212,7 @@ def _set(_: str, rest: Rest) -> Statement:
     if rest.had("time", "zone"):
         found = Set("timezone", None if rest.had("default") or rest.had("local") else rest.value(), local)
     elif rest.had("names"):
-        found = Set("client_encoding", rest.value(), local)
+        found = Set("client_encoding", None if rest.had("default") else rest.value(), local)
     else:
         name = rest.name()
         if not (rest.had("=") or rest.had("to")):

@@ -188,6 +188,8 @@ def choose(fields: Sequence[Field], tree: exp.Expression, label: str) -> Field:
     """The one field that a column means."""
     if not isinstance(tree, exp.Column) or not isinstance(tree.this, exp.Identifier):
         raise unsupported(f"{shown(tree)} in place of a column", EXAMPLE)
+    if not fields:
+        raise refused("The query is not supported", "it names no table", EXAMPLE)
     matches = named(fields, tree)
     if len(matches) == 1:
         return matches[0]
