@@ -60,7 +60,7 @@ from cloister.tables.engines.noised import NoisedRequest
 from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
 from cloister.together.plan import Plan, declaration_of
 from cloister.together.roster import PROTOCOL, SignedRoster
-from cloister.together.rounds import HUB, Round
+from cloister.together.rounds import HUB, Kept, Round
 from cloister.together.shamir import SHARE_BYTES
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class Mailboxes:
     `signed`: who agreed to be served, by their keys: the sites of a roster, or a hub's key holder. `deadline` is how many seconds
     a party may take for one step, and `reading` for one that reads rows (None: as many). `app` is the web application, for a
     server that there is already; `serving` starts one. `post` makes the `Post` of the parties with this digest, where several
-    processes serve them.
+    processes serve them; `journal` what is kept of the round with this id, where one who was stopped is to go on with it.
     """
 
     party: ClassVar[str] = "site"
@@ -207,6 +207,7 @@ class Mailboxes:
         reading: float | None = None,
         wait: float = WAIT,
         post: Callable[[str], Post] | None = None,
+        journal: Callable[[str], Kept] | None = None,
     ) -> None:
         signed.check()
         if signed.roster.hub != key.public:
@@ -216,7 +217,7 @@ class Mailboxes:
         self._lock = threading.Lock()
         self._ends = False
         self._post, self._looked, self._found = post and post(signed.roster.digest), -LOOK, -LINGERS
-        self._left = set[str]()
+        self._left, self.journal = set[str](), journal
         self._roster = pack("roster", "", HUB, key, canonical_json(signed.plain()).encode())
 
     @property
