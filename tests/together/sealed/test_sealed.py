@@ -183,7 +183,7 @@ def test_who_would_refuse_a_later_part_refuses_the_first_before_a_charge(tmp_pat
 
 
 def test_a_question_that_is_asked_again_under_its_charge_was_agreed_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hub was stopped after its key holder had answered, which has no budget and no charge of the day left for another one."""
+    """The hub was stopped when its key holder had answered, which has no budget and no charge of the day left for another."""
     holder = holder_of(budget=cl.PureDP(50), a_day=1)
     folder, integers = panel(tmp_path, holder), SumReader.integers
 
