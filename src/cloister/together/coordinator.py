@@ -57,10 +57,11 @@ from cloister.privacy.plain import guarantee_to_plain
 from cloister.tables import PrivateTable, PublicTable, Relation
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest
+from cloister.together.journal import Journal
 from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
 from cloister.together.plan import Plan, declaration_of
 from cloister.together.roster import PROTOCOL, SignedRoster
-from cloister.together.rounds import HUB, Kept, Round
+from cloister.together.rounds import HUB, Round
 from cloister.together.shamir import SHARE_BYTES
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class Mailboxes:
         reading: float | None = None,
         wait: float = WAIT,
         post: Callable[[str], Post] | None = None,
-        journal: Callable[[str], Kept] | None = None,
+        journal: Callable[[str], Journal] | None = None,
     ) -> None:
         signed.check()
         if signed.roster.hub != key.public:

@@ -37,7 +37,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -313,28 +313,18 @@ class SiteRound:
         return pack(kind, self.round.id, self.name, self._key, body, **fields)
 
 
-class Kept(Protocol):
-    """What the hub keeps of one round, as a `Journal` does: the answers with which each step ended."""
-
-    def get(self, name: str) -> bytes | None:
-        """Those of a step that ended."""
-
-    def put(self, name: str, text: bytes, *, once: bool = False) -> None:
-        """Those of a step that ends now."""
-
-
 class HubRound:
     """The hub in one round: it relays, waits as long as it likes, and adds.
 
     `messages` are to be sent now; `take` takes an answer; `advance` goes on with those that answered. `declared`: see `Site`.
-    A hub that was stopped takes the answers that are `kept` (`before`), since sites go on with the set that they were told.
+    A hub that was stopped takes the answers that its `journal` keeps (`before`): sites go on with the set that they were told.
     """
 
     def __init__(
-        self, key: SigningKey, round_: Round, declared: Mapping[str, str] | None = None, kept: Kept | None = None
+        self, key: SigningKey, round_: Round, declared: Mapping[str, str] | None = None, journal: Journal | None = None
     ) -> None:
         round_.signed.check()
-        self._kept = kept
+        self._journal = journal
         self._declared = {name: {"declared": digest} for name, digest in (declared or {}).items() if digest}
         self.round, self.roster, self._key = round_, round_.roster, key
         if self.roster.hub != key.public:
@@ -357,7 +347,7 @@ class HubRound:
     @property
     def before(self) -> list[bytes]:
         """The answers with which this step ended, before the hub was stopped."""
-        found = None if self._kept is None else self._kept.get(self.step)
+        found = None if self._journal is None else self._journal.get(self.step)
         return [] if found is None else unbundled(found)
 
     def take(self, data: bytes) -> str:
@@ -385,9 +375,9 @@ class HubRound:
             raise _refused(
                 f"{len(answered)} of {len(self.roster.sites)} sites answered, and {least} must", "a round with more sites"
             )
-        if self._kept is not None and self.step != _ORDER[-1]:
+        if self._journal is not None and self.step != _ORDER[-1]:
             with suppress(FileExistsError):  # it was kept before
-                self._kept.put(self.step, bundle(self._taken[name][0] for name in answered), once=True)
+                self._journal.put(self.step, bundle(self._taken[name][0] for name in answered), once=True)
         taken, self._taken = self._taken, {}
         step, self.step = self.step, _ORDER[min(_ORDER.index(self.step) + 1, len(_ORDER) - 1)]
         if step == "begin":

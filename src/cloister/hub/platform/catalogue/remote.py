@@ -27,6 +27,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.sites import SiteCall, SiteMessage
+from cloister.together import Journal
 from cloister.together.coordinator import CLOCK, LOOK, Letter, Mailboxes, Presence
 
 Box = TypeVar("Box", bound=Mailboxes)
@@ -181,31 +182,30 @@ class SharedPost:
             return {row.name: Presence(seen=row.seen, problem=row.problem) for row in found}
 
 
-@dataclass(frozen=True)
-class KeptRound:
-    """The answers of sites with which each step of one round ended (`together.rounds.Kept`), beside those messages: masked, and
-    under the hub's key. They are swept some days later; what is too large for a database is asked again."""
+class KeptRound(Journal):
+    """The answers of sites with which each step of one round ended, beside those messages: masked, and under the hub's key. They
+    are swept some days later; what is too large for a database is asked again."""
 
-    hub: Hub
-    round: str
+    def __init__(self, hub: Hub, round_: str) -> None:
+        self._hub, self._round = hub, round_
 
     def _id(self, step: str) -> str:
-        return hashlib.sha256(f"{self.round} {step}".encode()).hexdigest()[:32]
+        return hashlib.sha256(f"{self._round} {step}".encode()).hexdigest()[:32]
 
     def get(self, name: str) -> bytes | None:
         """Those of a step that ended."""
-        with self.hub.database.reading() as db:
+        with self._hub.database.reading() as db:
             row = db.get(SiteMessage, self._id(name))
-            return None if row is None else self.hub.keys.unwrap(row.message, row.about)
+            return None if row is None else self._hub.keys.unwrap(row.message, row.about)
 
     def put(self, name: str, text: bytes, *, once: bool = False) -> None:
-        """Those of a step that ends now."""
+        """Those of a step that ends now; the first stand."""
         if len(text) > _LARGEST:
             return
-        now, told = time.time(), {"parties": "", "name": name, "digest": "", "round": self.round, "most": len(text)}
+        now, told = time.time(), {"parties": "", "name": name, "digest": "", "round": self._round, "most": len(text)}
         row = SiteMessage(id=self._id(name), message=b"", since=now, ends=now + _KEPT, **told)
-        row.message = self.hub.keys.wrap(text, row.about)
-        with suppress(IntegrityError, CloisterError), self.hub.database.begin() as db:  # the first stands; or it is away
+        row.message = self._hub.keys.wrap(text, row.about)
+        with suppress(IntegrityError, CloisterError), self._hub.database.begin() as db:
             db.execute(delete(SiteMessage).where(SiteMessage.ends < now))
             db.add(row)
 
