@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ import pytest
 
 import cloister as cl
 from cloister.ledger import Ledger
-from cloister.together import SiteAgent
+from cloister.together import Coordinator, HubRound, MemoryJournal, SiteAgent
+from cloister.together.messages import Message, opened, unpack
+from cloister.together.owner import OwnersPolicy, Rule
 from cloister.together.rounds import STEPS
 from cloister.together.site import SitePart
-from tests.together.wired import running, site_of
+from tests.together.parties import HUB_KEY
+from tests.together.test_wire import COUNT
+from tests.together.wired import COLUMNS, roster_of, running, signed_by, site_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,3 +66,71 @@ def test_a_hub_that_is_killed_at_any_step_asks_again_and_nothing_comes_back(
     with Ledger(tmp_path / "hub.db") as ledger:
         assert ledger.spent("patients") == cl.PureDP(50 * charges)
         assert ledger.verify() is True
+
+
+class Direct(Coordinator):
+    """Sites that are called without a wire, but for those who are away from a step on."""
+
+    agents: Mapping[str, SiteAgent]
+    away: Mapping[str, str]
+
+    def ask(self, messages: Mapping[str, bytes], round_id: str, *_: Any, **__: Any) -> Iterator[tuple[str, Message, bytes]]:  # type: ignore[override]
+        steps = ["declaration", "request", *STEPS]
+        for name, message in messages.items():
+            if steps.index(opened(message).kind) < steps.index(self.away.get(name, "signatures")) or name not in self.away:
+                data = self.agents[name].answer(message)
+                yield name, unpack(data, None, round_id, {name: self._boxes[name].key}), data
+
+
+@pytest.mark.parametrize(
+    ("first", "killed", "then", "counted"),
+    [
+        ({}, "all keys", {}, 4),
+        ({"a": "begin"}, "all keys", {}, 3),  # was silent, and is back
+        ({"a": "all keys"}, "all shares", {}, 3),
+        ({}, "all shares", {"a": "declaration"}, 3),  # died while it read
+        ({"a": "all shares"}, "survivors", {"a": "declaration"}, 3),
+        ({}, "survivors", {"a": "declaration"}, 4),  # died when its numbers were sent
+        ({"a": "survivors"}, "signatures", {}, 4),
+        ({}, "signatures", {"a": "declaration"}, 4),
+    ],
+)
+def test_a_round_goes_on_with_the_sites_that_it_had_under_the_charges_that_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: dict[str, str], killed: str, then: dict[str, str], counted: int
+) -> None:
+    """Whoever is back or gone since; no site has budget for another charge, and each owner said yes to one."""
+    policies = {name: OwnersPolicy([Rule(answer="ask me")], journal=MemoryJournal()) for name in "abcd"}
+    sites = {name: site_of(name, budget=cl.ZCDP(1250), policy=policy) for name, policy in policies.items()}
+    signed = signed_by(roster_of("abcd", dropouts=1))
+    for each in sites.values():
+        each.join(signed)
+    coordinator, advance = Direct(HUB_KEY, signed), HubRound.advance
+    coordinator.journal = MemoryJournal().of
+    coordinator.agents = {name: SiteAgent(each) for name, each in sites.items()}
+    dies = True
+
+    def advanced(self: HubRound) -> bool:
+        if dies and self.step == killed:
+            raise KeyboardInterrupt
+        return advance(self)
+
+    def ask(away: dict[str, str]) -> Any:
+        coordinator.away = away
+        joint = cl.JointTable(coordinator.sites, COLUMNS, overlap="none", population="patients")
+        table = cl.PrivateTable.declared(joint.source, COLUMNS, like=joint, version="1")
+        with cl.Session({"people": table}, budget=cl.PureDP(50), ledger=str(tmp_path / "hub.db")) as session:
+            return session.sql(COUNT, spend=50)
+
+    monkeypatch.setattr(HubRound, "advance", advanced)
+    for policy in policies.values():
+        with pytest.raises(cl.AccessDenied, match="its owner is asked"):
+            ask({})
+        policy.decide(policy.plans("waiting")[0]["digest"], "allowed")
+    with pytest.raises(KeyboardInterrupt):
+        ask(first)
+    dies = False
+    found = ask(then).to_pydict()["n"]
+    assert all(abs(n - 20 * counted) <= 5 for n in found), found
+    assert all(
+        len(each.ledger.charges(each.name)) == (name not in first or first[name] != "begin") for name, each in sites.items()
+    )

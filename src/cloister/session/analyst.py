@@ -95,6 +95,11 @@ class Analyst:
             costs, who=self.who, what=digest, purpose=purpose, at_most=ceilings, share_at_most=shares, drawn=drawn
         )
 
+    def earlier(self, costs: Mapping[str, Guarantee], digest: str) -> str:
+        """The charge of an attempt that was stopped and that `reserve` would take over: parties who keep ledgers of their own are
+        asked under it, since they were charged, too. Empty where there is none."""
+        return str(self.ledger.waiting(costs, who=self.who, what=digest) or "")
+
     def open_steps(self, population: str, cost: Guarantee, what: str, words: str, state: bytes) -> int:
         """Charge for all steps of a series, before the first row is read; the number of the opening."""
         if self.about_to_charge is not None:

@@ -288,7 +288,7 @@ class SiteAgent(Caller):
             request = part.read(plan)
             if found.fields.get("round"):  # a hub of an earlier version does not say it
                 self._check_round(part.round(request, plan, self.signed), found.fields["round"])
-            part.compiled(request, plan, found.besides)
+            part.compiled(request, plan, found.besides, found.fields.get("round", ""))
         return pack("agreed", found.round, self.site.name, self.site._key, declared=part.site.declared)
 
     def _part(self, plan: Plan) -> SitePart:

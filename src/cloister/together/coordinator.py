@@ -57,6 +57,7 @@ from cloister.privacy.plain import guarantee_to_plain
 from cloister.tables import PrivateTable, PublicTable, Relation
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest
+from cloister.together.journal import Journal
 from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
 from cloister.together.plan import Plan, declaration_of
 from cloister.together.roster import PROTOCOL, SignedRoster
@@ -190,7 +191,7 @@ class Mailboxes:
     `signed`: who agreed to be served, by their keys: the sites of a roster, or a hub's key holder. `deadline` is how many seconds
     a party may take for one step, and `reading` for one that reads rows (None: as many). `app` is the web application, for a
     server that there is already; `serving` starts one. `post` makes the `Post` of the parties with this digest, where several
-    processes serve them.
+    processes serve them; `journal` what is kept of the round with this id, where one who was stopped is to go on with it.
     """
 
     party: ClassVar[str] = "site"
@@ -207,6 +208,7 @@ class Mailboxes:
         reading: float | None = None,
         wait: float = WAIT,
         post: Callable[[str], Post] | None = None,
+        journal: Callable[[str], Journal] | None = None,
     ) -> None:
         signed.check()
         if signed.roster.hub != key.public:
@@ -216,7 +218,7 @@ class Mailboxes:
         self._lock = threading.Lock()
         self._ends = False
         self._post, self._looked, self._found = post and post(signed.roster.digest), -LOOK, -LINGERS
-        self._left = set[str]()
+        self._left, self.journal = set[str](), journal
         self._roster = pack("roster", "", HUB, key, canonical_json(signed.plain()).encode())
 
     @property

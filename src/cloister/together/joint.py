@@ -240,7 +240,8 @@ class AtSites(Elsewhere):
         """The sum of the sites' integers with the noise that they made together, and its law."""
         round_ = self._round(request)
         refusals: dict[str, CloisterError] = {}
-        hub = HubRound(self.source.key, round_, getattr(self.parts, "declared", None))
+        journal = getattr(self.source.coordinator, "journal", None)
+        hub = HubRound(self.source.key, round_, getattr(self.parts, "declared", None), journal and journal(round_.id))
         try:
             total = run_round(hub, self.parts.asked(round_, request, compiled, refusals), refusals)
         except RoundRefused:
@@ -276,7 +277,7 @@ class LocalParts:
 
     def compiled(self, request: NoisedRequest, plan: Plan, round_id: str, besides: Sequence[Guarantee]) -> Compiled:
         """Each site's plans; raises what one of them refuses."""
-        return tuple([part.compiled(request, plan, besides) for part in self.parts])
+        return tuple([part.compiled(request, plan, besides, round_id) for part in self.parts])
 
     def asked(self, round_: Round, request: NoisedRequest, compiled: Compiled, refusals: dict[str, CloisterError]) -> Answers:
         """How each site is asked in a round: one after another. Why one drops out is noted among the refusals."""

@@ -317,10 +317,14 @@ class HubRound:
     """The hub in one round: it relays, waits as long as it likes, and adds.
 
     `messages` are to be sent now; `take` takes an answer; `advance` goes on with those that answered. `declared`: see `Site`.
+    A hub that was stopped takes the answers that its `journal` keeps (`before`): sites go on with the set that they were told.
     """
 
-    def __init__(self, key: SigningKey, round_: Round, declared: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, key: SigningKey, round_: Round, declared: Mapping[str, str] | None = None, journal: Journal | None = None
+    ) -> None:
         round_.signed.check()
+        self._journal = journal
         self._declared = {name: {"declared": digest} for name, digest in (declared or {}).items() if digest}
         self.round, self.roster, self._key = round_, round_.roster, key
         if self.roster.hub != key.public:
@@ -341,9 +345,10 @@ class HubRound:
         return self._messages
 
     @property
-    def complete(self) -> bool:
-        """Whether all answered that this step waits for."""
-        return len(self._taken) == len(self.awaited)
+    def before(self) -> list[bytes]:
+        """The answers with which this step ended, before the hub was stopped."""
+        found = None if self._journal is None else self._journal.get(self.step)
+        return [] if found is None else unbundled(found)
 
     def take(self, data: bytes) -> str:
         """An answer of this step; the name of its site. The same again changes nothing; `RoundRefused` for anything else."""
@@ -370,6 +375,9 @@ class HubRound:
             raise _refused(
                 f"{len(answered)} of {len(self.roster.sites)} sites answered, and {least} must", "a round with more sites"
             )
+        if self._journal is not None and self.step != _ORDER[-1]:
+            with suppress(FileExistsError):  # it was kept before
+                self._journal.put(self.step, bundle(self._taken[name][0] for name in answered), once=True)
         taken, self._taken = self._taken, {}
         step, self.step = self.step, _ORDER[min(_ORDER.index(self.step) + 1, len(_ORDER) - 1)]
         if step == "begin":
@@ -486,7 +494,7 @@ def run_round(
     ask = sites if callable(sites) else partial(_in_turn, sites)
     going = True
     while going:
-        for found in ask(hub.messages):
+        for found in hub.before or ask(hub.messages):
             try:
                 heard(hub.take(found))
             except RoundRefused as error:

@@ -258,10 +258,13 @@ class SitePart:
         check_request(request, declared := self._declared(request))
         return round_about(request, plan, signed, declared.columns)
 
-    def compiled(self, request: NoisedRequest, plan: Plan | None = None, besides: Iterable[Guarantee] = ()) -> Compiled:
+    def compiled(
+        self, request: NoisedRequest, plan: Plan | None = None, besides: Iterable[Guarantee] = (), round_id: str = ""
+    ) -> Compiled:
         """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet.
-        `besides`: what others cost that would be under the same charge."""
-        self._agreed(request, plan, besides=besides)
+        `besides`: what others cost that would be under the same charge. A round that stands in its ledger was agreed to."""
+        if not round_id or not self.site.ledger.charges(self.site.population, what=round_id):
+            self._agreed(request, plan, besides=besides)
         return self._made(request)
 
     def take_part(self, round_: Round, request: NoisedRequest) -> SiteRound:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 import cloister as cl
 from cloister.crypto import SigningKey
@@ -26,12 +27,14 @@ from cloister.hub.platform.catalogue import Joined, joined_in, versions, version
 from cloister.hub.platform.catalogue.remote import legible
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.sites import SiteMessage
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.learning import fitting
 from cloister.together import MemoryJournal, Roster, Site, SiteAgent
 from cloister.together.agent import _said
 from cloister.together.messages import pack
 from cloister.together.owner import OwnersPolicy, Rule
+from cloister.together.rounds import STEPS
 from tests.hub.house import House, Visitor, served
 from tests.together.wired import COLUMNS, running
 
@@ -118,6 +121,8 @@ def test_a_question_over_three_sites_and_the_owner_of_one_who_says_no(open_one: 
         again = session.sql("SELECT sex, COUNT(*) AS n FROM hospitals GROUP BY sex", spend=1000, purpose="quality report")
         assert again.to_pydict() == answer.to_pydict()
         assert sites[0].spent == cl.PureDP(1000)
+        with play.house.hub.database.reading() as db:
+            assert set(db.scalars(select(SiteMessage.name))) == set(STEPS) - {"signatures"}, "kept, for a hub that is stopped"
         with pytest.raises(CloisterError, match=r"'west'.*'advertising' and the person 'ana@example.org'"):
             session.sql("SELECT AVG(age) AS age FROM hospitals", spend=10, purpose="advertising")
         twice = "SELECT COUNT(*) AS n FROM (SELECT age * 2 AS n FROM hospitals) t WHERE t.n < 400"

@@ -478,3 +478,22 @@ def test_a_join_that_was_cut_off_is_made_up_for(joint: Joint) -> None:
             calls.run(helper, stop=stop)
         assert joint.ask("GET", f"/{number}")["fingerprint"] == fingerprint(helper.public)
         helper.close()
+
+
+def test_a_helper_whose_survey_was_discarded_stops(joint: Joint) -> None:
+    """It called for ever. What a gateway in between says of an address is not the hub's word."""
+    number, secret, helper = joint.joined(SMOKES)
+    joint.ask("POST", f"/{number}/close")
+    assert joint.house.client().delete(f"/api/v1/joint-surveys/{number}", headers=joint.ana.bearer).status_code == 204
+    stop, told = Event(), list[str]()
+    stop.wait = lambda timeout=None: stop.set() or True  # type: ignore[method-assign, func-returns-value]
+    with served(joint.house.hub) as address, HelperCalls(f"{address}/joint-surveys/{number}#{secret}") as calls:
+        with pytest.raises(RoundRefused, match="it does not exist"):
+            calls.run(helper, stop=stop, told=told.append)
+        page = httpx.ByteStream(b'{"detail": "Not Found"}')
+        calls._client = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(404, stream=page)))
+        stop.clear()
+        calls.run(helper, stop=stop, told=told.append)
+    assert len(told) == 1, told
+    assert "Not Found" in told[0]
+    helper.close()

@@ -182,6 +182,29 @@ def test_who_would_refuse_a_later_part_refuses_the_first_before_a_charge(tmp_pat
         session.measure_all(parts[:1], "1.5")
 
 
+def test_a_question_that_is_asked_again_under_its_charge_was_agreed_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub was stopped when its key holder had answered, which has no budget and no charge of the day left for another."""
+    holder = holder_of(budget=cl.PureDP(50), a_day=1)
+    folder, integers = panel(tmp_path, holder), SumReader.integers
+
+    def ask() -> list[int]:
+        masked = cl.SealedTable(folder, holder, size=ROWS)
+        table = cl.PrivateTable.declared(masked.source, masked.columns, like=masked, version="1")
+        with cl.Session({"people": table}, budget=cl.PureDP(50), ledger=str(tmp_path / "hub.db")) as session:
+            return session.sql("SELECT COUNT(*) AS n FROM people", spend=50).to_pydict()["n"]  # type: ignore[no-any-return]
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SumReader, "integers", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        ask()
+    monkeypatch.setattr(SumReader, "integers", integers)
+    [n] = ask()
+    assert abs(n - ROWS) <= 5
+    assert len(holder.ledger.charges("patients")) == 1
+
+
 def random_scalar(random: Any, depth: int) -> Any:
     """A formula of two numbers that a cell sums up, and of conditions that it knows."""
     kind = int(random.integers(9)) if depth else int(random.integers(3))

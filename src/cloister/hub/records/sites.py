@@ -9,7 +9,8 @@ from cloister.hub.database import Base
 
 
 class SiteMessage(Base):
-    """A message that waits for its answer, of one who asked; gone when it has the answer."""
+    """A message that waits for its answer, of one who asked, gone when it has the answer; or, of no parties, with which answers
+    a step of a round ended."""
 
     __tablename__ = "site_message"
 

@@ -91,6 +91,7 @@ def _summed(analyst: Analyst, seen: Seen, method: Any, table: str, plan: RunPlan
         )
     rows = (declaration.max_rows or 1) * declaration.abilities.parts_of_a_person
     how: dict[str, Any] = {"who": analyst.who, "purpose": purpose, "most": method.rho(plan.cost)}
+    how["charge"] = analyst.earlier({plan.population: plan.cost}, what)
     summer = RowSummer(prepared=seen.snapshot.prepare(table), table=table, rows=rows, random=random, **how)
     with in_turn([summer.prepared.turn()], analyst.time_limit or limit_of(1, declaration.size)):
         summer.compiled = summer.prepared.compiled(summer.request(*method.first_sum(summer, declaration, plan.cost)))

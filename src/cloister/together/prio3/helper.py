@@ -228,6 +228,7 @@ class HelperCalls:
         if not (safe and number and key and key.isascii()):
             why = "it is not what a joint survey's page shows" if safe else "a hub on another machine is called over https alone"
             raise InvalidParameter("The link is invalid", why=why, instead="https://…/joint-surveys/…#…")
+        self._over = False
         self._headers = {"Helper-Key": key, "Accept-Encoding": "identity"}
         verify: Any = client_context(authority) if parts.scheme == "https" else False
         try:
@@ -260,13 +261,15 @@ class HelperCalls:
         idle: float = _IDLE,
         pauses: Sequence[float] = _PAUSES,
     ) -> None:
-        """Answer the leader until the sums are opened, or `stop`. A call that fails is made again, with the same answer; the
-        first one joins, in case that was cut off."""
+        """Answer the leader until the sums are opened, the survey is discarded, or `stop`. A call that fails is made again, with
+        the same answer; the first one joins, in case that was cut off."""
         stopped, answer, failures, last = stop or threading.Event(), _joining(helper), 0, ""
         while not stopped.is_set():
             try:
                 found = self._sent(answer)
             except CloisterError as error:
+                if self._over:
+                    raise
                 if str(error) != last:
                     told(str(error))
                 last = str(error)
@@ -312,6 +315,7 @@ class HelperCalls:
             ) from None
         said = _read(bytes(found))
         if response.status_code != 200:
+            self._over = said.get("code") in ("missing", "conflict")  # a hub's own words: discarded, or another one joined
             raise RoundRefused(
                 "The hub refused the helper",
                 why=str(said.get("detail") or said.get("title") or response.status_code)[:500],

@@ -250,16 +250,16 @@ class KeyHolder:
         """Refuses in advance what it would refuse; nothing is charged. `besides`: what others cost a person with rows at one
         owner that would be under the same charge."""
         asked = self._read(text)
-        self._allowed(asked, self._cost(asked), [_at_owners(each, asked.format.overlap) for each in besides])
+        if not asked.request.charge or not self.ledger.charges(asked.population, what=asked.about):  # it was agreed to
+            self._allowed(asked, self._cost(asked), [_at_owners(each, asked.format.overlap) for each in besides])
 
     def answer(self, text: bytes) -> bytes:
         """The sums of pads with its noise inside, as the request's integers modulo 2⁶⁴, 8 bytes each: once for a charge. The same
         plan again gets the same bytes; another plan under the same charge is refused."""
         asked = self._read(text)
-        number, token = asked.request.number, asked.plan.token
+        about = asked.about
         if not asked.request.charge:
             raise _refused("it has no charge", "the request under its charge")
-        about = hashlib.sha256(canonical_json(["pads", token, asked.request.charge, number]).encode()).hexdigest()
         if not self.journal.has(about):  # what is refused leaves nothing on the disk, not even a folder
             self._allowed(asked, self._cost(asked))
         kept, digest = self.journal.of(about), hashlib.sha256(text).hexdigest().encode()
@@ -413,6 +413,12 @@ class _Asked:
     @property
     def population(self) -> str:
         return self.format.population
+
+    @property
+    def about(self) -> str:
+        """What is charged for it."""
+        what = ["pads", self.plan.token, self.request.charge, self.request.number]
+        return hashlib.sha256(canonical_json(what).encode()).hexdigest()
 
 
 def _at_owners(cost: Guarantee, owners: int) -> Guarantee:

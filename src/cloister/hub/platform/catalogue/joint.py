@@ -11,6 +11,7 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -18,7 +19,7 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import SigningKey, canonical_json
 from cloister.hub.hub import Hub
-from cloister.hub.platform.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
+from cloister.hub.platform.catalogue.remote import Called, KeptRound, RowsElsewhere, legible, newest_of, text_in
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import domains_of
@@ -134,7 +135,8 @@ class Coordinators(Called[Coordinator]):
         with self._lock:
             found = self._known.get(signed.roster.digest)
             if found is None:
-                found = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, reading=READING, wait=WAIT, post=self._post)
+                how: dict[str, Any] = {"post": self._post, "journal": partial(KeptRound, self._hub)}
+                found = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, reading=READING, wait=WAIT, **how)
                 self._known[signed.roster.digest] = found
             return found
 

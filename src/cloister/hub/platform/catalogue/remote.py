@@ -6,6 +6,7 @@ there; what another process asks, a worker too, comes through the database (`Sha
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from abc import abstractmethod
@@ -26,10 +27,13 @@ from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.sites import SiteCall, SiteMessage
+from cloister.together import Journal
 from cloister.together.coordinator import CLOCK, LOOK, Letter, Mailboxes, Presence
 
 Box = TypeVar("Box", bound=Mailboxes)
 Kept = TypeVar("Kept")
+_LARGEST, _KEPT = 1 << 26, 7 * 86_400
+"""Bytes of the answers to one step that are kept, and for how many seconds: an answer may be asked for again days later."""
 _FORGOTTEN = 400 * 86_400
 """Seconds after which nobody asks any more when somebody called last."""
 
@@ -176,6 +180,34 @@ class SharedPost:
         with self._hub.database.reading() as db:
             found = db.scalars(select(SiteCall).where(SiteCall.parties == self._parties))
             return {row.name: Presence(seen=row.seen, problem=row.problem) for row in found}
+
+
+class KeptRound(Journal):
+    """The answers of sites with which each step of one round ended, beside those messages: masked, and under the hub's key. They
+    are swept some days later; what is too large for a database is asked again."""
+
+    def __init__(self, hub: Hub, round_: str) -> None:
+        self._hub, self._round = hub, round_
+
+    def _id(self, step: str) -> str:
+        return hashlib.sha256(f"{self._round} {step}".encode()).hexdigest()[:32]
+
+    def get(self, name: str) -> bytes | None:
+        """Those of a step that ended."""
+        with self._hub.database.reading() as db:
+            row = db.get(SiteMessage, self._id(name))
+            return None if row is None else self._hub.keys.unwrap(row.message, row.about)
+
+    def put(self, name: str, text: bytes, *, once: bool = False) -> None:
+        """Those of a step that ends now; the first stand."""
+        if len(text) > _LARGEST:
+            return
+        now, told = time.time(), {"parties": "", "name": name, "digest": "", "round": self._round, "most": len(text)}
+        row = SiteMessage(id=self._id(name), message=b"", since=now, ends=now + _KEPT, **told)
+        row.message = self._hub.keys.wrap(text, row.about)
+        with suppress(IntegrityError, CloisterError), self._hub.database.begin() as db:
+            db.execute(delete(SiteMessage).where(SiteMessage.ends < now))
+            db.add(row)
 
 
 class Called(Generic[Box]):
