@@ -4,8 +4,6 @@ A learnt group is named after its categories, and some of them may stand only in
 names would publish that somebody has them. Which rows share a label stays as it was, so classes, models and losses are the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count

@@ -22,8 +22,6 @@ Nothing that a guest returns raises an error out here. When the answer comes is 
 of blocks and their seconds (`sandbox/grid.py`), and on a machine too slow for that it comes after twice as long.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping

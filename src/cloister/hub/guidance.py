@@ -2,8 +2,6 @@
 of theirs, what it does for a family, which δ is too large. The arithmetic is `privacy/inference.py`; here it is told in per cent.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

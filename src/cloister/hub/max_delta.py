@@ -5,8 +5,6 @@ refused when they are written. A budget that is beyond it already stays as it is
 ledger, through which every charge of every service goes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 

@@ -10,8 +10,6 @@ of adaptively chosen releases add, and stopping before a sum would pass the budg
 and (ε, δ); Feldman & Zrnic 2021 for zCDP), so that a budget holds whatever the analysts ask next.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Mapping

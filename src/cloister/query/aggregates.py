@@ -4,8 +4,6 @@ Each aggregate becomes one statistic under a canonical name, so the same one wri
 and COUNT_IF become a CASE, whose other rows are NULL and so are not counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -2,8 +2,6 @@
 SQL's three truth values.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Mapping

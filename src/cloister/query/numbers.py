@@ -15,8 +15,6 @@ double, so ROUND(x, 2) of a double is refused there where a value that x may hav
 ('half even', 'half away', 'truncate')
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

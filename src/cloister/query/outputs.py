@@ -1,7 +1,5 @@
 """The outermost SELECT: its keys, its statistics, and how its answer is laid out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Aggregates of one person's rows: what a subquery that is grouped by the person can compute."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

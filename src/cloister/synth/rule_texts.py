@@ -11,8 +11,6 @@ One order may be written in many ways: `a <= b`, `NOT (b < a)`, `b - a >= 0`, `a
 (`_normal`), so that the map of rows, the fit and the drawing need to know this form alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise

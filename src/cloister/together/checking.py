@@ -9,8 +9,6 @@ where there are enough rows. So each of these is refused, before anything is cha
 products of many columns, and trees that are filled up with more blocks than a round has room for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import prod
 

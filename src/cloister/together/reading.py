@@ -5,8 +5,6 @@ whatever the text looks like. How far a row moves a number is not in the text: i
 of a relation that is made of them here (`reading_relations.py`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -23,8 +23,6 @@ that has garbled takes no second message, the same one included; with a `journal
 plan under its key, into which the same ciphertexts would fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The second gate: may this person do this to that object, in this context? Denials say the rule and whom to ask."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

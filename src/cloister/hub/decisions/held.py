@@ -1,7 +1,5 @@
 """The tables that a decision is made for: it is carried out on these very tables, or not at all, however slow it was."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ database that no steps lead from to the tables of this version is refused before
 in tables of the version before is copied at each opening (`copying.py`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from collections.abc import Iterator

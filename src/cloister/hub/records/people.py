@@ -1,7 +1,5 @@
 """Who is meant: a person by their address or their id, and the names of several."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The API of releases of every kind: lists, files, with whom one is shared, its name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any
 

@@ -4,8 +4,6 @@ Only who owns the data set, and sees the release, has it made and looks at it. I
 at each look, and has no file. A kind says what is compared (`AgainstRows`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

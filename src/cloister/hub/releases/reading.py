@@ -9,8 +9,6 @@ Facts are read here, and the policy decides (`policy/shares.py`): of a share, wh
 network and with the sign-in of its reader; of what was asked in a project, whether the owner of the data ever let this member in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Nobody is looked up: a share is with an address, whoever has it here, so that no answer tells whether somebody does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ A person's own seat is taken first, so that those who wait for it hold none of t
 has only so many, since each of them holds a thread of the server.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

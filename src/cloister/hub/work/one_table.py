@@ -1,7 +1,5 @@
 """Work on columns of one private table: what most services ask for, authorised by the frame (`authorise.py`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast

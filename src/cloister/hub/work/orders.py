@@ -6,8 +6,6 @@ whoever was blocked or lost a grant meanwhile gets nothing, and the charge stand
 twice has failed; its charge stands too.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager

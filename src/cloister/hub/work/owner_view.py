@@ -4,8 +4,6 @@ What is found is encrypted and bound to its data set, gone after seven days, and
 another's by now, or for which a rule forbids it, nothing is shown. What fails behind the door says no value of a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

@@ -8,8 +8,6 @@ rows were read; the release does not leave.
 Every refusal of work has its audit entry and its counter: what, why, and what was charged all the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter

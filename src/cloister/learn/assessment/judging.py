@@ -1,7 +1,5 @@
 """What is summed to judge a model: the sums, how far one row moves them, and what the noisy sums say."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias

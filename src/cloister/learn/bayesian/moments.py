@@ -4,8 +4,6 @@ Everything is worked out in c = (x − middle) / (width/2), in [−1, 1]. From a
 table the engine makes them (`class_tables.py`). Both give the same plain object, which says how large the noise in it is.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ round assigns each to its nearest centre, and measures how many rows each centre
 drawn towards the mean by as much as its noise makes likely.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Whatever groups or turns rows looks at them from their mean, within the distance
 follows is as large as that distance, and the declared box is often far larger.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The noisy power method: a subspace is multiplied by the second moments again and again, each time with noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

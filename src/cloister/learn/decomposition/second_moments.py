@@ -1,7 +1,5 @@
 """Second moments of rows in a ball: exact whole numbers, and three noises that are symmetric matrices."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from fractions import Fraction

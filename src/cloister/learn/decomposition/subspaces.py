@@ -1,7 +1,5 @@
 """Directions in which rows vary, chosen by the exponential mechanism: one component after another, each by an exact sampler."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """What a parameter of a model may be: said in a table, and checked before a row is read and before anything is charged."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The rounds, the step and the noise follow from the promise, the number of features and classes, and the noisy number of people.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -4,8 +4,6 @@ A Newton step knows how the rows lie: it goes as far in directions in which they
 needs many rounds. Its price is the Hessian: d² numbers where a gradient has d.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ Bounds alone say little of where the rows lie: pixels of 0–16 have a mean far 
 is; noise for what is left is then a half to a tenth as wide.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Means and products of people's numbers, from one perturbed vector a person: for regression, and for fewer dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Linear regression from perturbed products, logistic regression from perturbed gradients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

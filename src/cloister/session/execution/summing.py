@@ -8,8 +8,6 @@ Steinke 2020, Theorem 14), also where the public numbers of the step were chosen
 ∎ What the law in the sum is beyond the noise that was asked for, is more noise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Both are looked up by what older versions wrote, so the literals here never change; classes and fields may (`cloister.stored`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

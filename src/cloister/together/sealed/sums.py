@@ -8,8 +8,6 @@ All maps are linear with whole coefficients, so they may be taken modulo 2⁶⁴
 that of the pads, is the map of the sum of values. It is right where the result fits 63 bits, by declaration (`check_room`).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ it, `decide` makes it, `explain` says it in words, `bounds` says how large a num
 `shares` says what holds for what is derived, and until when what is shown is shown. No database, no clock, no row.
 """
 
-from __future__ import annotations
-
 from cloister.hub.decisions.policy.actions import Action, actions, register_actions
 from cloister.hub.decisions.policy.bounds import ceilings, check_amount
 from cloister.hub.decisions.policy.decide import decide, decide_together, in_scope, may

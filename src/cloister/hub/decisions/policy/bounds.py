@@ -5,8 +5,6 @@ passes the ceiling, whoever charges is handed the same ceilings in the budget's 
 is not linear in it; its bound is the largest ρ, to one part in 2⁴⁰, whose ε at the rule's δ is not above the ceiling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

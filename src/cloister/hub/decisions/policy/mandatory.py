@@ -9,8 +9,6 @@ own, "ward 2026-Q1". A rule on "ward" governs each of them by itself, since each
 person and window.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -9,8 +9,6 @@ A grant's limit on the risk is held against all that the analyst drew from the p
 add up, advantages do not. So it is computed from declarations and the ledger alone; no row is read.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from cloister.errors import CloisterError

@@ -9,8 +9,6 @@ their own, and what data providers attach to what they gave.
 Other services use the names below. What may not live here: a decision of its own.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller

@@ -6,8 +6,6 @@ understands (`Service.algorithm`), and takes its requests under them (`named_alg
 the service itself. Whether somebody may run it is asked wherever the context names it (`checking.py`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Making and taking back grants on data sets and algorithms. What changes here holds for the next question of every process."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

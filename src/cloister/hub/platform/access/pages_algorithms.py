@@ -1,7 +1,5 @@
 """Pages of algorithms: those that one may see, one with its grants, and the form that registers one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import Request

@@ -1,7 +1,5 @@
 """Pages of data providers: what one gave, the policy that one attaches to it, and for what it was used."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The owner's pages of a data set's access: the grants as sentences, a form for a new one, and what one person may do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, Any
 

@@ -7,8 +7,6 @@ the data set once its owner has confirmed them. A project is closed, never delet
 Who leads it invites e-mail addresses, of which nobody says whether anybody has them; whoever does may come in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Only what one may see can be asked for. A request is seen by whoever asked, by t
 What is said about one, of access or of budget, is a thread of messages, the oldest first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

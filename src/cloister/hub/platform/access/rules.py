@@ -1,7 +1,5 @@
 """The institution's own policy: rules above every owner. They are made and ended, never deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any

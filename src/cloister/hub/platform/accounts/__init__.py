@@ -10,8 +10,6 @@
 Other services use the names below.
 """
 
-from __future__ import annotations
-
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 

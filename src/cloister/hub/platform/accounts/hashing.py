@@ -4,8 +4,6 @@ Parameters are those that OWASP's Password Storage Cheat Sheet names for Argon2i
 weaker ones is made again when its owner next signs in.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import unicodedata

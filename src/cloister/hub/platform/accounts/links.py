@@ -4,8 +4,6 @@ Looking at a link does not use it, since programs look at links too; the form be
 it may still make it: who is blocked, or has lost the role, has left no door open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ Whoever tries learns one thing only, that it was wrong: an unknown address, a wr
 password are told in the same words, after the same one hash. Every attempt is counted before it is looked at (`throttle.py`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

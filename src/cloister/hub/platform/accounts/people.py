@@ -1,7 +1,5 @@
 """The people of a hub: found, added, given roles, blocked. The audit log has every change and who made it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

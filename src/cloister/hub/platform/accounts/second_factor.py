@@ -5,8 +5,6 @@ authenticator has it. Backup codes have 50 random bits and are kept keyed by the
 does not let them be guessed.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 import re

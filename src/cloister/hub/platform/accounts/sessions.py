@@ -5,8 +5,6 @@ A sign-in whose second factor is still missing is *half*: it names nobody, and i
 The secret changes whenever what it may do changes: at the sign-in, at the second factor, with the password, with the roles.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

@@ -5,8 +5,6 @@ that is new becomes a person, if the provider has verified their address and nob
 account that is there; its owner signs in and connects it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta

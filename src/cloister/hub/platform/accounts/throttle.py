@@ -7,8 +7,6 @@ and does not lengthen it, and failures are forgotten with time: nobody is locked
 the account before is counted by itself, so that a stranger's guesses do not keep its owner out (OWASP's device cookies).
 """
 
-from __future__ import annotations
-
 import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta

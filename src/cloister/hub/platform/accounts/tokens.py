@@ -3,8 +3,6 @@
 A token can do what its scopes name, its owner's roles allow, and no more; what only a person in a browser may do is no scope.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta

@@ -1,8 +1,6 @@
 """What changes budgets: raising one, allotting a share, asking for more, and the answer. Each is checked against the ceilings of
 the institution first, and written to the audit log as well as to the ledger."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ The arithmetic, with its theorems, is `privacy/inference.py`: about presence, an
 where ε counts twice. Here it is told.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ ledger's public account; no value of a row is near it.
 It is served as an image, so it can't use the page's colours: each look has its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

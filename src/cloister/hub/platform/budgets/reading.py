@@ -4,8 +4,6 @@ An owner and an office see every share and every charge; an analyst sees the tot
 of their projects.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

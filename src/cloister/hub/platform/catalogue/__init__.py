@@ -14,8 +14,6 @@
 What may not live here: a decision about who may what (`access`), a release of anything (`asking`), an upload in plain.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session as Db
 
 from cloister.hub.caller import Caller

@@ -3,8 +3,6 @@
 A file is the body of its request, read as it comes; what arrived whole waits for a day to be registered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

@@ -4,8 +4,6 @@ Nothing that arrives is ever on the disk in plain (`hub/storage`), and only who 
 day is forgotten.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from datetime import timedelta
 from pathlib import Path

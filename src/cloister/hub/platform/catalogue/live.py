@@ -8,8 +8,6 @@ The tables go forward only: who reads an older moment of the catalogue does not 
 tables is `Held`, and carried out on these very tables or not at all, however slow the decision was.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext, suppress

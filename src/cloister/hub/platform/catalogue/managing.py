@@ -3,8 +3,6 @@
 Deleting destroys keys first. Once that is committed nobody can read the rows again; that the files go too is tidiness.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

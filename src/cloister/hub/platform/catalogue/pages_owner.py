@@ -1,7 +1,5 @@
 """The owner's pages of a data set: versions, policy, uses, integrity; and what can be done with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

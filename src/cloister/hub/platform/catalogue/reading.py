@@ -3,8 +3,6 @@
 A data set that somebody may not see is missing, in the same words as one that does not exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta

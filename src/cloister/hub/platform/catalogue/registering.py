@@ -5,8 +5,6 @@ which is written down at once; then population, data set, version and audit log 
 the budget and writes down whose rows they are. What fails leaves the arrival, so that it can be done again with other words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ the population of each is charged (`Source.made_of`). The list of parts never ch
 whenever the catalogue changes, so a part that gets another version makes another version of the whole.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ made, and nothing of what it found. It tells the owner how to mend the declarati
 from it into the declaration would publish that value, so the page says so, and the form asks again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ A data set whose windows are cut by a date column may be sent as one file each t
 rows of its own days, under its own budget, so rows in a window that is over get no fresh one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

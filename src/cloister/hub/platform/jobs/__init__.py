@@ -10,8 +10,6 @@ A service brings its kinds of work as `JobType`s, and calls `submit`. A job that
 transaction of `progress.finish`.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller

@@ -11,8 +11,6 @@ but the one that the job bears keeps anything.
 A person sees their own jobs; stewards and administrators all of them, without what these were given and gave.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

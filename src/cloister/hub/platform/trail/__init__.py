@@ -9,8 +9,6 @@ Other services call `write` in the transaction of what they do (`write_all` for 
 for denials and failures, `left` before a file goes out, and, after each question, `watch` with the number of its line.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller

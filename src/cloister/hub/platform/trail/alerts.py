@@ -5,8 +5,6 @@ what they found, once a day for each kind. Ordinary work makes none: a first wee
 dashboard every morning. An alert accuses nobody, and changes nothing that a person may do.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """The audit log's pages: all of it for stewards and administrators, one's own acts for everyone, one's own data for owners; and
 the alerts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Any
 

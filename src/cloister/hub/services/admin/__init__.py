@@ -4,8 +4,6 @@ Pages of the administrator, and the two addresses that machines read: /healthz a
 have services of their own.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from dataclasses import dataclass
 from typing import Any

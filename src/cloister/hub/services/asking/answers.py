@@ -12,8 +12,6 @@ A file of one has each value with its margin, and where it came from:
 - *xlsx*: a workbook of two sheets, the table with its margins and, in the reader's language, where it came from.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ only on purpose. What that costs is said before, from the plans of its queries; 
 costs nothing.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ The words of pictures that the library draws are retold in the reader's language
 person who asked has named is no such word, and stays, whatever it is called.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import re

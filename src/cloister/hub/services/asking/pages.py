@@ -4,8 +4,6 @@ Every button works without scripts; with them, what a question costs and how sha
 A form carries a key that is used once, so that one sent twice is charged once.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, replace

@@ -9,8 +9,6 @@ A view may be framed by the origins that it names, which a browser holds to (`fr
 answers: whoever has its address can open it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

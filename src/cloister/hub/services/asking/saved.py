@@ -1,7 +1,5 @@
 """Questions that are kept, to ask again: one's own, and those of one's projects."""
 
-from __future__ import annotations
-
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session as Db
 

@@ -6,8 +6,6 @@ never a value, and never who. The owner sees besides who asked, what it cost who
 the code; and the author's side, to know what leaves on that way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff

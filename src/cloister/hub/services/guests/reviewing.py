@@ -3,8 +3,6 @@
 Native code is not run before somebody who read it approved it, not even on made-up rows: it meets the kernel of the machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

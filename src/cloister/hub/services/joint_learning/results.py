@@ -4,8 +4,6 @@ The owners of all parts agreed to it by their grants of "Learn jointly", which s
 owner takes it away without having been shown it. What the institution forbids of its sources binds them all the same.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from itertools import islice

@@ -10,8 +10,6 @@
 What may not live here: a decision about who may what (`access`), rows (the session's door), and a method (`cloister.learn`).
 """
 
-from __future__ import annotations
-
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.services.learning.algorithms import check_settings
 from cloister.hub.services.learning.fitting import FIT

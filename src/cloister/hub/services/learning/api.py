@@ -1,7 +1,5 @@
 """The API of models: which methods there are, what to expect, training, what was learnt, predictions."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Annotated
 

@@ -4,8 +4,6 @@ A model learns without noise from rows that are drawn from the release, and has 
 table as a program does may train on it, as often as they like; a job does it, since a method may take its time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any

@@ -7,8 +7,6 @@ What may not live here: a sum or a charge (`cloister.together.pooled`, the ledge
 and whether somebody may ask (`hub/work/authorise.py` asks the policy of every part).
 """
 
-from __future__ import annotations
-
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
 

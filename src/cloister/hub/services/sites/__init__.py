@@ -7,8 +7,6 @@ What may not live here: a sum, a key or a message of sites (`cloister.together`)
 (`catalogue`).
 """
 
-from __future__ import annotations
-
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_

@@ -8,8 +8,6 @@
 What may not live here: noise or an exact sum (`cloister.traces.watch`). Each stream is a population of its own: its devices.
 """
 
-from __future__ import annotations
-
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.services.streams.releasing import closed, opened, release_due

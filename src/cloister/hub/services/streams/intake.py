@@ -4,8 +4,6 @@ What a device is told about its batch (how many were late, or at no moment) foll
 Many batches are taken in by one transaction: over HTTP one, over MQTT as many as came meanwhile.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias

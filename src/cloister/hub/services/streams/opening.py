@@ -1,7 +1,5 @@
 """A stream from its opening to its end: what is declared, the one charge, the keys of devices, who sees it."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import unicodedata

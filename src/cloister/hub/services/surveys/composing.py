@@ -1,8 +1,6 @@
 """From what somebody typed into the form of a question, or of levels, and from a draft to the survey that respondents get: the
 library composes, and what it refuses is refused here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any

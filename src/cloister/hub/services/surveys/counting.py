@@ -5,8 +5,6 @@ used, the report gets a token drawn again, and no table puts the two side by sid
 administers it). The tally is brought up to date when somebody looks at it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import ipaddress
 import math

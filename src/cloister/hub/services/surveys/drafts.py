@@ -1,7 +1,5 @@
 """Composing a survey: its draft, question by question; opening it, after which nothing of it changes; inviting; closing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial

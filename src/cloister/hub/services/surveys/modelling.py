@@ -4,8 +4,6 @@ Post-processing: each respondent's own machine has made the promise, and models 
 charged and no respondent's ε grows. Whoever may download the reports of a survey may train on them, as often as they like.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

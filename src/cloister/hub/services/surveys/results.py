@@ -1,8 +1,6 @@
 """What the page of a survey shows: estimates with margins, by level and together, pictures, and what to beware of; and the same
 as files: estimates, or the randomised reports themselves."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -5,8 +5,6 @@ A job begins by itself when somebody looks at results that lack it: at once wher
 else when a tenth more reports came in, or ten minutes passed. What is kept says of how many reports it is.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
