@@ -1,9 +1,6 @@
 """From an order to the rows that it may read: one's own data set, one row a person, every column with a part."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
@@ -18,11 +15,8 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
 from cloister.hub.work.one_table import own_rows, private_table
 from cloister.lazily import check_installed
+from cloister.query import Session
 from cloister.tables import PrivateTable
-
-if TYPE_CHECKING:
-    from cloister.query import Session
-
 
 ACTION = "anonymize.run"
 WORDS = Words(

@@ -5,15 +5,14 @@ the audit log, the answer under its idempotency key) is a second one, after it: 
 answered, and the same question again is answered from the ledger at no further cost.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.orm import Session as Db
+from sqlglot import exp
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
@@ -37,9 +36,6 @@ from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.work.recheck import note_refusal, present
 from cloister.hub.work.submitting import store_job, telling
 from cloister.session import Release
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,17 +10,16 @@
 Everything here is decided from declarations, code and clocks; no row is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, InvalidParameter
+from cloister.guests import Guest
 from cloister.guests.declared import declared_digest
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
@@ -35,9 +34,6 @@ from cloister.hub.records.people import names_of
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_
 from cloister.tables import PrivateTable
-
-if TYPE_CHECKING:
-    from cloister.guests import Guest
 
 NAME, ADMIT = "guests", "algorithm.admit"
 APPROVALS = 2

@@ -5,10 +5,8 @@ know of, the code runs on made-up rows of its declarations besides, and tests th
 a row, so what failed is told to the author in full. Native code is not run before somebody approved it (`reviewing.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -18,6 +16,7 @@ from starlette.responses import Response
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.guests import Guest, run_tests, run_trial
 from cloister.guests.package import MOST_BYTES, unpacked
+from cloister.guests.trial import Trial
 from cloister.hub.caller import Caller, CallerDep, PersonDep
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy.strict import load
@@ -34,9 +33,6 @@ from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages, Routes
 from cloister.tables import PrivateTable
-
-if TYPE_CHECKING:
-    from cloister.guests.trial import Trial
 
 _FEW = 5
 """Blocks of made-up rows: somebody waits."""

@@ -4,13 +4,11 @@ It is the order of a job like any other: the same decision, charge, release and 
 the job; a client that goes away finds the result on the page of the job. EXPLAIN says cost and margins, and spends nothing.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +25,9 @@ from cloister.hub.services.guests.running import RUNNING, Order, expected
 from cloister.hub.services.guests.settings import way_of
 from cloister.hub.work.orders import look, submit_order
 from cloister.pgwire import AnswerColumn, Asking, FreeAnswer
+from cloister.privacy import Guarantee
 from cloister.session import Frame
 from cloister.session.releases.frames import Series
-
-if TYPE_CHECKING:
-    from cloister.privacy import Guarantee
 
 _PATIENCE, _LOOK = 600.0, 0.1
 _EXAMPLE = "SELECT * FROM cloister.run('name', 'data set', '0.1')"

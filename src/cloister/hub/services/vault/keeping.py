@@ -4,15 +4,13 @@ An upload waits for a day, for its sender alone. One that follows the newest bat
 once; a first one waits until it is registered; differences of pads wait until all are there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import delete, select
@@ -48,13 +46,11 @@ from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.hub.storage.uploads import FULL_DISK, NOT_KEPT
 from cloister.printable import is_text
+from cloister.privacy import Guarantee
 from cloister.together import apply_difference
 from cloister.together.coordinator import Presence
 from cloister.together.sealed.batches import Batch, Head, withdrawn_by
 from cloister.together.sealed.renewing import MARK
-
-if TYPE_CHECKING:
-    from cloister.privacy import Guarantee
 
 SCORES = "leakage"
 """The kind of such an owner's view, as it is stored."""
