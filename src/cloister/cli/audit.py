@@ -22,8 +22,7 @@ from cloister.cli.written import FILE
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.printable import finite
-from cloister.privacy import ZCDP, Guarantee
-from cloister.privacy.rational import text_of
+from cloister.privacy import ZCDP, Guarantee, text_of
 
 _CONFIDENCE = "0.999999999"
 _FEWEST = 400

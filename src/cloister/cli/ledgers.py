@@ -9,8 +9,7 @@ import click
 from cloister.cli.opened import existing_ledger, waiting
 from cloister.errors import InvalidParameter
 from cloister.ledger import Ledger
-from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from cloister.privacy.rational import text_of
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
 from cloister.session import text_table
 
 

@@ -9,8 +9,7 @@ from fractions import Fraction
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.hub.decisions.policy import check_amount
 from cloister.hub.web.languages import N_
-from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, Inference, PureDP, advantage
-from cloister.privacy.rational import exact
+from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, Inference, PureDP, advantage, exact
 
 FAMILY = 4
 _RANGES = (

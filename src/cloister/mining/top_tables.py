@@ -19,8 +19,7 @@ from cloister.mining.long_tables import MOST_VALUES, check_columns, known, liste
 from cloister.mining.top import NoisyItemsets, Picker, by_width, check_universe, counted, picked
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.session import Door
-from cloister.session.questions.spend import Spending
+from cloister.session import Door, Spending
 from cloister.tables import PrivateTable, Text
 
 

@@ -15,18 +15,23 @@ from cloister.query.constants import NUMBERS, WHOLE, constant, counts_rows, is_c
 from cloister.query.dialect import POPULATION_BY_DEFAULT
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.scalars import Reader
-from cloister.session import Count, Distinct, Mean, Persons, Statistic, Sum
-from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
+from cloister.session import Arithmetic, Constant, Named, Operation
 from cloister.session.questions.question import (
     Combined,
     Correlation,
+    Count,
     Covariance,
+    Distinct,
     Largest,
+    Mean,
     Mode,
+    Persons,
     Quantile,
     Regression,
     RegressionPart,
     Smallest,
+    Statistic,
+    Sum,
     Variance,
 )
 

@@ -10,8 +10,21 @@ from fractions import Fraction
 from typing import Any
 
 from cloister.query.refusals import refused
-from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
-from cloister.tables.expression.expressions import OPERATORS, matches
+from cloister.tables.expression.expressions import (
+    OPERATORS,
+    And,
+    Between,
+    Column,
+    Compare,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    matches,
+)
 
 
 def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:

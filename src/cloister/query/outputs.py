@@ -17,8 +17,7 @@ from cloister.query.layout import Layout, Ordering, Shown
 from cloister.query.refusals import EXAMPLE, clipped, refused, shown, unsupported, whole
 from cloister.query.rows import same
 from cloister.query.scalars import Reader
-from cloister.session import Count, Statistic
-from cloister.session.questions.question import Largest, Mode, Quantile, Smallest
+from cloister.session.questions.question import Count, Largest, Mode, Quantile, Smallest, Statistic
 from cloister.tables import Expression
 from cloister.tables.expression.names import quoted
 

@@ -37,6 +37,7 @@ from cloister.tables import (
     Compare,
     Date,
     Domain,
+    Expression,
     Extended,
     In,
     Integer,
@@ -46,7 +47,6 @@ from cloister.tables import (
     Or,
     PrivateTable,
 )
-from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.names import quotation
 from cloister.tables.expression.scalars import Add, Case, Const, DateShift, Ref, Scalar, Truth
 

@@ -17,10 +17,9 @@ import numpy as np
 from cloister.errors import CloisterError, UnsupportedQuery
 from cloister.noise import DiscreteGaussian
 from cloister.noise.trees import Tree, check_levels
-from cloister.tables import Aggregate, Aggregation, Domain, PrivateTable, Text
+from cloister.tables import Aggregate, Aggregation, Domain, Key, PrivateTable, Text
 from cloister.tables.engines.compiler import Declared
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, KeyCodes, LevelSums, NoisedRequest, RangeSums
-from cloister.tables.engines.request import Key
 from cloister.tables.engines.row_sums import RowSums
 
 MOST_NUMBERS = 1 << 26

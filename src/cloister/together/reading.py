@@ -14,8 +14,7 @@ import numpy as np
 from cloister.errors import CloisterError
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, SummedNoise
 from cloister.noise.laws import law_from, number_from
-from cloister.noise.strategies import Product, Written
-from cloister.noise.trees import Tree
+from cloister.noise.strategies import Product, Tree, Written
 from cloister.tables import Aggregate, Aggregation, Binned, Domain, Runs, Strided
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, Integers, KeyCodes, LevelSums, NoisedRequest, RangeSums
 from cloister.tables.engines.row_sums import Fit, RowSums

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from cloister.hub.problems import Conflict
+from cloister.errors import Conflict
 from cloister.query import Session
 from cloister.session.state.lineage import SharedRows
 from cloister.tables import PrivateTable, PublicTable

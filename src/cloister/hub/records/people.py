@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidParameter
-from cloister.hub.problems import Missing
+from cloister.errors import InvalidParameter, Missing
 from cloister.hub.records.accounts import Person
 
 _EMAIL = re.compile(r"[^\s@<>\"(),:;\\\[\]]{1,64}@[^\s@<>\"(),:;\\\[\]]{1,255}")

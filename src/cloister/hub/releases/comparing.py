@@ -12,10 +12,9 @@ from typing import Any, NoReturn
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.releases import StoredRelease

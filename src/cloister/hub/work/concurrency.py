@@ -8,9 +8,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from cloister.errors import TooMany
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.problems import TooMany
 
 _WORKING, _LOOKING = "asking seats", "explaining seats"
 _WAITING = 2

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object
@@ -18,7 +18,6 @@ from cloister.hub.decisions.held import steadily
 from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import Stopped, caller_of_job
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.hub.service import Progress

@@ -17,8 +17,7 @@ from cloister.learn.assessment.judging import Measure, coins, judge_of, measure_
 from cloister.learn.assessment.scores import Confusion, Determination, Proportion, Reliability, Score
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.reading import matrix_of, width_of
-from cloister.noise import Random
-from cloister.noise.allowance import Allowance
+from cloister.noise import Allowance, Random
 from cloister.privacy import ApproxDP, Exact, Guarantee, PureDP
 
 

@@ -16,11 +16,8 @@ import numpy.typing as npt
 from cloister.learn.bayesian.moments import ClassMoments, Floats
 from cloister.learn.frame.encoding import Encoder
 from cloister.noise.allowance import Allowance
-from cloister.session import Measurer
+from cloister.session import Count, Measurer, Question, Release, Spending, Statistic, Variance
 from cloister.session.planning.moments import Moments, lowered
-from cloister.session.questions.question import Count, Question, Statistic, Variance
-from cloister.session.questions.spend import Spending
-from cloister.session.releases.release import Release
 from cloister.session.releases.uncertainty import variance
 from cloister.tables import Category, Domain
 from cloister.tables.relations.day_numbers import days_as_numbers

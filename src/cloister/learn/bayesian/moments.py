@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from cloister.learn.frame.bounds import Box
 from cloister.learn.frame.cube import CubeNoise
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 from cloister.privacy.rational import exact_square_root
 
 Floats = npt.NDArray[np.float64]

@@ -25,10 +25,8 @@ from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.groups import grouped
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import Limit, Limits
-from cloister.noise import Random
-from cloister.noise.allowance import Allowance
-from cloister.session import Measurer
-from cloister.session.questions.spend import Spending
+from cloister.noise import Allowance, Random
+from cloister.session import Measurer, Spending
 from cloister.tables import Category
 
 

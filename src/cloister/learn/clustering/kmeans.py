@@ -30,8 +30,7 @@ from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import RADIUS, Limit, Limits
 from cloister.noise.allowance import Allowance, Share
-from cloister.session import Measurer
-from cloister.session.questions.spend import Spending
+from cloister.session import Measurer, Spending
 from cloister.tables import PrivateTable
 
 Floats = npt.NDArray[np.float64]

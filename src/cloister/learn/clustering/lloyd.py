@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.frame.ball import in_ball, noisy_group_sums
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 
 Floats = npt.NDArray[np.float64]
 

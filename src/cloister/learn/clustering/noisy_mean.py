@@ -16,8 +16,7 @@ from cloister.learn.frame.ball import noisy_group_sums, noisy_total
 from cloister.learn.frame.bounds import Box, row_lengths
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import RADIUS
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 
 Floats = npt.NDArray[np.float64]
 

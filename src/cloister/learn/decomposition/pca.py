@@ -48,8 +48,7 @@ from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
 from cloister.privacy.rational import exact_square_root
-from cloister.session import Measurer
-from cloister.session.questions.spend import Spending
+from cloister.session import Measurer, Spending
 from cloister.tables import PrivateTable
 from cloister.tables.relations.day_numbers import days_as_numbers
 

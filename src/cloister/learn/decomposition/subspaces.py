@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.clustering.starts import directions
-from cloister.noise import Random, default_random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share, default_random
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cloister.errors import InvalidParameter
-from cloister.privacy import exact_positive
-from cloister.privacy.rational import shown
+from cloister.privacy.rational import exact_positive, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.vectors import noisy_vector
-from cloister.noise import Random
-from cloister.noise.allowance import Allowance, Share
+from cloister.noise import Allowance, Random, Share
 from cloister.tables.engines.row_sums import (
     COUNT,
     COUNTED,

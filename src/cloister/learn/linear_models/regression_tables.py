@@ -29,13 +29,10 @@ from cloister.learn.linear_models.least_squares import solved
 from cloister.learn.linear_models.line_margins import Evidence
 from cloister.learn.linear_models.regression_rows import FittedLine, Frame, alpha_of, steady_size
 from cloister.noise.allowance import Allowance
-from cloister.session import Measurer
+from cloister.session import Count, Covariance, Measurer, Question, Release, Spending, Sum, Variance
 from cloister.session.planning.moments import Moments
-from cloister.session.questions.question import Count, Covariance, Question, Sum, Variance
-from cloister.session.questions.spend import Spending
 from cloister.session.releases.formulas import Linear
 from cloister.session.releases.moment_formulas import Moment
-from cloister.session.releases.release import Release
 from cloister.session.releases.uncertainty import variance
 from cloister.tables import (
     And,

@@ -12,8 +12,7 @@ from cloister.local.frequency.oracle import Reports, Sketch
 from cloister.local.numbers.hybrid import Hybrid
 from cloister.local.numbers.interval import Interval
 from cloister.noise import Random
-from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact
+from cloister.privacy import Exact, PureDP
 
 Floats = npt.NDArray[np.float64]
 Bounds = Sequence[tuple[Exact, Exact]]

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from cloister.errors import BudgetExceeded
 from cloister.noise import DiscreteGaussian, Random
-from cloister.tables import Prepared
-from cloister.tables.engines.engine import Compiled
+from cloister.tables.engines.engine import Compiled, Prepared
 from cloister.tables.engines.noised import Cells, Integers, NoisedRequest
 from cloister.tables.engines.row_sums import RowSums
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloister.noise.laws import LAWS
-from cloister.privacy import ZCDP, ApproxDP, PureDP
-from cloister.privacy.rational import text_of
+from cloister.privacy import ZCDP, ApproxDP, PureDP, text_of
 from cloister.session.planning.leaves import Leaves
 from cloister.session.planning.moments import Moments, Side
 from cloister.session.planning.zoom import Uneven, Zoom

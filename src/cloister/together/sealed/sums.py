@@ -36,10 +36,10 @@ from cloister.tables import (
     Relation,
     Workspace,
     prepare,
+    relate,
 )
 from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from cloister.tables.expression.scalars import Add, Case, Coalesce, Const, Multiply, Negate, Ref, Scalar, Subtract
-from cloister.tables.relations.related import relate
 from cloister.together.plan import shapes_of, width_of
 from cloister.together.sealed.format import CELL, MOST_COLUMNS, Marginal, MaskedFormat, Statistic
 

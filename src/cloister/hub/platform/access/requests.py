@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check, own_project
 from cloister.hub.decisions.policy import GrantFacts, Object
@@ -21,7 +21,6 @@ from cloister.hub.platform.access.days import days_in
 from cloister.hub.platform.access.drafts import check_grant
 from cloister.hub.platform.access.granting import grant_in, own_data_set, seen_data_set, state_of_grant
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest, Grant, Message, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet

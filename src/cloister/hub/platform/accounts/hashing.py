@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from cloister.errors import TooMany
 from cloister.hub.ids import new_secret
-from cloister.hub.problems import TooMany
 from cloister.noise import default_random
 
 LONGEST = 1000

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from fastapi import Request
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.accounts import links, second_factor, sessions, throttle
 from cloister.hub.platform.accounts.hashing import LONGEST, plain
 from cloister.hub.platform.accounts.parts import parts_of
 from cloister.hub.platform.accounts.people import add_person, as_person, log_event, revoke_tokens
-from cloister.hub.problems import Conflict, Unauthenticated
+from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import folded, person_of_address
 

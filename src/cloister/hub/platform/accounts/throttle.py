@@ -16,9 +16,9 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from cloister.errors import TooMany
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
-from cloister.hub.problems import TooMany
 from cloister.hub.records.accounts import Attempts
 
 KNOWN = "cloister_known"

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import delete, select
 
+from cloister.errors import Conflict
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.arrivals import arrival_of, stored, table_in
@@ -21,7 +22,6 @@ from cloister.hub.platform.catalogue.metadata import provider_of
 from cloister.hub.platform.catalogue.registering import Wanted, check_allowed, drafted
 from cloister.hub.platform.catalogue.sources import reached, table_store_of
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of

@@ -16,14 +16,13 @@ from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail.fingerprints import closeness
 from cloister.hub.platform.trail.profiles import Histories, History, Question, questions_since
 from cloister.hub.platform.trail.writing import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.trail import Alert
 
 N_ = str

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
+from cloister.errors import Conflict
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import live_of, owned
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.web.languages import N_

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.orm import Session as Db
 from sqlglot import exp
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import Facts
 from cloister.hub.decisions.held import steadily
@@ -22,7 +22,6 @@ from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.platform.trail import Act, act_of, question_details
-from cloister.hub.problems import Missing
 from cloister.hub.service import JobType, Progress
 from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready, spend_for
 from cloister.hub.services.asking.keeping import Keeping, Kept, keep, rush_of

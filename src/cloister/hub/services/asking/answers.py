@@ -47,10 +47,9 @@ from cloister.hub.work.authorise import sight
 from cloister.hub.workbooks import MEDIA_TYPE, Sheet, workbook
 from cloister.printable import finite, json_of
 from cloister.query.words import statement
-from cloister.session import Frame, Release
+from cloister.session import Frame, Provenance, Release
 from cloister.session.releases.drawing import svg_png
 from cloister.session.releases.frames import Series, null_word
-from cloister.session.releases.release import Provenance
 from cloister.session.releases.stored_kinds import BY_FIELDS
 from cloister.tables import Place
 from cloister.tables.declaring.plain import domain_of

@@ -11,8 +11,7 @@ What may not live here: a decision about who may what (`access`), rows (the sess
 
 from fastapi import APIRouter
 
-from cloister.hub.decisions.policy import Action, register_actions
-from cloister.hub.decisions.policy.actions import OWNER, STEWARD
+from cloister.hub.decisions.policy.actions import OWNER, STEWARD, Action, register_actions
 from cloister.hub.service import Guide, Link, Service, SqlFunction
 from cloister.hub.services.guests.admission import ADMIT
 from cloister.hub.services.guests.reviewing import REVIEW

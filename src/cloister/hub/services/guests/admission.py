@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, InvalidParameter
+from cloister.errors import AccessDenied, Conflict, InvalidParameter
 from cloister.guests import Guest
 from cloister.guests.declared import declared_digest
 from cloister.hub.caller import Caller
@@ -27,7 +27,6 @@ from cloister.hub.ids import new_id
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.platform.catalogue import live_of, seen
 from cloister.hub.platform.trail import raise_alert, write
-from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm, GuestReview
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of

@@ -13,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
+from cloister.errors import CloisterError, Conflict, InvalidDeclaration, InvalidParameter
 from cloister.guests import Guest, run_tests, run_trial
 from cloister.guests.package import MOST_BYTES, unpacked
 from cloister.guests.trial import Trial
@@ -23,7 +23,7 @@ from cloister.hub.decisions.policy.strict import load
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import next_version, register_algorithm, settings_of
 from cloister.hub.platform.catalogue import seen
-from cloister.hub.problems import Conflict, problem_of
+from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Algorithm
 from cloister.hub.services.guests.admission import NAME, declared_table
 from cloister.hub.services.guests.settings import check_settings, guest_of

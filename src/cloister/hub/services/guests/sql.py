@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from cloister.errors import EngineError, InvalidParameter
+from cloister.errors import Conflict, EngineError, InvalidParameter
 from cloister.guests.blocks import Failed
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access import named_algorithm
-from cloister.hub.problems import Conflict
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.guests.admission import NAME
@@ -26,8 +25,7 @@ from cloister.hub.services.guests.settings import way_of
 from cloister.hub.work.orders import look, submit_order
 from cloister.pgwire import AnswerColumn, Asking, FreeAnswer
 from cloister.privacy import Guarantee
-from cloister.session import Frame
-from cloister.session.releases.frames import Series
+from cloister.session import Frame, Series
 
 _PATIENCE, _LOOK = 600.0, 0.1
 _EXAMPLE = "SELECT * FROM cloister.run('name', 'data set', '0.1')"

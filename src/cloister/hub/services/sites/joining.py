@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.errors import Conflict, InvalidDeclaration, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import (
@@ -30,7 +30,6 @@ from cloister.hub.platform.catalogue import (
     owned,
     versions_at_sites,
 )
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.web.languages import N_

@@ -12,10 +12,10 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, Conflict, InvalidParameter, TooMany
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id
-from cloister.hub.problems import Conflict, TooMany, Unauthenticated
+from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
 from cloister.hub.services.streams.opening import Declared, declared_of

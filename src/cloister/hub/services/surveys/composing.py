@@ -11,8 +11,7 @@ from cloister.hub.ids import digest
 from cloister.hub.web.forms import listed, ungrouped
 from cloister.hub.web.languages import N_
 from cloister.local import RandomizedResponse
-from cloister.local.survey import Survey
-from cloister.local.survey.composed import checked_levels
+from cloister.local.survey.composed import Survey, checked_levels
 from cloister.local.survey.questions import question_of
 
 _DRAFT = "draft"

@@ -13,10 +13,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session as Db
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import Stopped, submit
-from cloister.hub.problems import Missing
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.service import JobType, Progress
