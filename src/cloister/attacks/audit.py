@@ -34,8 +34,7 @@ from cloister.attacks.result import AuditResult, check_target, rho_of
 from cloister.attacks.runs import Array, encoded, raw_outputs, runner_of, scheme_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.privacy.guarantee import Guarantee
-from cloister.privacy.rational import Exact, exact_probability, text_of
+from cloister.privacy import Exact, Guarantee, exact_probability, text_of
 
 _FEWEST = 400
 _BATCH = 1 << 18

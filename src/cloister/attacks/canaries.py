@@ -39,8 +39,7 @@ from cloister.attacks.confidences import Floats
 from cloister.attacks.result import AuditResult
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.privacy.guarantee import Guarantee
-from cloister.privacy.rational import Exact
+from cloister.privacy import Exact, Guarantee
 
 Rows: TypeAlias = tuple[Any, Any]
 """X, and y or None."""

@@ -12,8 +12,7 @@ from cloister.errors import AccessDenied
 from cloister.hub.decisions.policy.bounds import most_of
 from cloister.ledger import Bound, Ledger
 from cloister.ledger.request import Bounds
-from cloister.privacy.guarantee import Guarantee, PureDP
-from cloister.privacy.rational import exact_probability, text_of
+from cloister.privacy import Guarantee, PureDP, exact_probability, text_of
 
 RULE = "delta-floor"
 """The name under which refusals quote it."""

@@ -17,8 +17,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from cloister.errors import InvalidParameter, NotConvertible
-from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
-from cloister.privacy.rational import text_of
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
 
 GRID = math.lcm(10**60, *range(1, 101))
 """How many units make 1."""

@@ -21,8 +21,7 @@ from cloister.noise._exponentials import ln_up
 from cloister.noise.gaussian import DiscreteGaussian
 from cloister.noise.mechanism import integer_array, release_integers, set_fields, source
 from cloister.noise.random import Random
-from cloister.privacy.guarantee import ZCDP, ApproxDP
-from cloister.privacy.rational import Exact, exact_positive, exact_probability
+from cloister.privacy import ZCDP, ApproxDP, Exact, exact_positive, exact_probability
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -26,8 +26,7 @@ from cloister.noise.random import Random
 from cloister.noise.strategies import Product, Strategy
 from cloister.noise.trees import level_energies
 from cloister.noise.workloads import Factor, Workload
-from cloister.privacy.guarantee import ZCDP, PureDP
-from cloister.privacy.rational import Exact, exact_positive
+from cloister.privacy import ZCDP, Exact, PureDP, exact_positive
 
 _SEARCHED = 128
 

@@ -24,8 +24,7 @@ from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields, source
 from cloister.noise.random import Random
 from cloister.noise.sparse_vector import SparseVector
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_positive
+from cloister.privacy import Exact, PureDP, exact_positive
 
 
 @dataclass(frozen=True, slots=True)

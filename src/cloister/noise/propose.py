@@ -21,8 +21,7 @@ from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields
 from cloister.noise.random import Random
 from cloister.noise.smooth import check_bounds, clamped, local_sensitivities, lower_median
-from cloister.privacy.guarantee import ApproxDP
-from cloister.privacy.rational import Exact, exact_positive, exact_probability
+from cloister.privacy import ApproxDP, Exact, exact_positive, exact_probability
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -21,8 +21,7 @@ from cloister.noise._checks import level, vector, whole
 from cloister.noise._exponentials import exp_down, ln_up
 from cloister.noise.mechanism import set_fields, source
 from cloister.noise.random import Random
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact, exact_positive
+from cloister.privacy import Exact, PureDP, exact, exact_positive
 
 _DENOMINATOR = 1 << 40
 

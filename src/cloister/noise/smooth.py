@@ -21,8 +21,7 @@ from cloister.noise._exponentials import ln_down, ln_up
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields
 from cloister.noise.random import Random
-from cloister.privacy.guarantee import ApproxDP
-from cloister.privacy.rational import Exact, exact_positive, exact_probability, float_down
+from cloister.privacy import ApproxDP, Exact, exact_positive, exact_probability, float_down
 
 _ROUNDING = Fraction(1, 2**36)
 _LEAST = Fraction(1, 1024)

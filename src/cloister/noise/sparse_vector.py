@@ -17,8 +17,7 @@ from cloister.noise._checks import level, vector, whole
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields, source
 from cloister.noise.random import Random
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_positive
+from cloister.privacy import Exact, PureDP, exact_positive
 
 
 @dataclass(frozen=True, slots=True, init=False)

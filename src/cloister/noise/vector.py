@@ -19,9 +19,8 @@ from cloister.noise._checks import level, vector, whole
 from cloister.noise._continuous import check_step, gammas, normals
 from cloister.noise.mechanism import narrowed, release_integers, set_fields, source
 from cloister.noise.random import Random
-from cloister.privacy.guarantee import PureDP
+from cloister.privacy import Exact, PureDP, exact_positive
 from cloister.privacy.precision import context, real
-from cloister.privacy.rational import Exact, exact_positive
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -14,11 +14,9 @@ from fractions import Fraction
 from cloister.errors import CloisterError
 from cloister.hub.decisions.policy.actions import Action
 from cloister.hub.decisions.policy.facts import Context, Object, Rules
-from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, zero_of
-from cloister.privacy.inference import About, advantage
+from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, PureDP, advantage, text_of, zero_of
 from cloister.privacy.precision import context as precise
 from cloister.privacy.precision import down, real, rounded_up
-from cloister.privacy.rational import text_of
 
 BY_PRICE = frozenset(
     {
