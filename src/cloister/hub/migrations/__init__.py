@@ -23,8 +23,6 @@ from cloister.hub.database import Base, Database, every_model
 from cloister.hub.edition import EDITION
 from cloister.hub.migrations.copying import copy_former
 
-__all__ = ["OtherVersion", "bring_up_to_date", "configuration"]
-
 _LOCK = 0x636C6F6973746572
 
 

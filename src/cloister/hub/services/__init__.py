@@ -8,8 +8,6 @@ import importlib
 
 from cloister.hub.service import Service
 
-__all__ = ["all_services"]
-
 _NAMES = (
     "platform.trail",  # first: everybody writes into it, and it is closed last
     "platform.accounts",

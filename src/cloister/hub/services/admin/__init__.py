@@ -152,8 +152,6 @@ def _reads(hub: Hub) -> bool:
         return True  # the database is away, which is told already
 
 
-__all__ = ["SERVICE"]
-
 SERVICE = Service(
     name="admin",
     title="Administration",

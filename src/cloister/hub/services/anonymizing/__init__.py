@@ -14,8 +14,6 @@ from cloister.hub.services.anonymizing.releasing import RELEASE
 from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.services.anonymizing.trying import TRY
 
-__all__ = ["SERVICE"]
-
 SERVICE = Service(
     name="anonymizing",
     title="Anonymised tables",

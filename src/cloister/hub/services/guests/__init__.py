@@ -19,8 +19,6 @@ from cloister.hub.services.guests.running import GUEST_RESULT, RUN, RUNNING, Ord
 from cloister.hub.services.guests.settings import check_settings
 from cloister.hub.web.languages import N_
 
-__all__ = ["SERVICE"]
-
 register_actions(
     [
         Action(

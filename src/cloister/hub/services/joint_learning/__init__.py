@@ -17,8 +17,6 @@ from cloister.hub.services.joint_learning.order import ACTION, JointLearning
 from cloister.hub.services.joint_learning.results import JOINT
 from cloister.hub.web.languages import N_
 
-__all__ = ["SERVICE"]
-
 
 def _pages() -> APIRouter:
     from cloister.hub.services.joint_learning.pages import EXACT_PATH, PATH, choices, exact_choices, pages

@@ -18,8 +18,6 @@ from cloister.hub.services.journeys.models import JOURNEYS
 from cloister.hub.services.journeys.order import JourneyOrder
 from cloister.hub.web.languages import N_
 
-__all__ = ["SERVICE"]
-
 
 def _pages() -> APIRouter:
     from cloister.hub.services.journeys.order import choices

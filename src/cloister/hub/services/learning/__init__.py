@@ -16,8 +16,6 @@ from cloister.hub.services.learning.fitting import FIT
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.released import FREE
 
-__all__ = ["SERVICE"]
-
 SERVICE = Service(
     name="learning",
     title="Models",

@@ -10,8 +10,6 @@ and whether somebody may ask (`hub/work/authorise.py` asks the policy of every p
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
 
-__all__ = ["SERVICE"]
-
 SERVICE = Service(
     name="pooling",
     title=N_("Data sets of several owners"),

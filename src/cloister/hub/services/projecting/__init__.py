@@ -18,8 +18,6 @@ from cloister.hub.services.projecting.kinds import DIRECTIONS, PROJECTED
 from cloister.hub.services.projecting.orders import ACTION, Attack, Fit
 from cloister.hub.web.languages import N_
 
-__all__ = ["SERVICE"]
-
 
 def _pages() -> APIRouter:
     from fastapi import APIRouter

@@ -11,8 +11,6 @@ from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
 
-__all__ = ["SERVICE"]
-
 register_actions([Action(name="site.call", title=N_("Call the hub as a site"), roles=frozenset({"nobody"}))])
 
 SERVICE = Service(

@@ -17,8 +17,6 @@ from cloister.hub.services.surveys.modelling import SURVEY_MODEL, TRAIN
 from cloister.hub.services.surveys.words import LOOK
 from cloister.hub.web.languages import N_
 
-__all__ = ["SERVICE"]
-
 _RESEARCHERS = frozenset({"analyst", "owner"})
 
 register_actions(

@@ -17,8 +17,6 @@ from cloister.hub.services.synthesising.making import MAKE, SYNTHESISING, doubt,
 from cloister.hub.services.synthesising.order import ACTION, Synthesis
 from cloister.hub.services.synthesising.tables import SYNTHETIC
 
-__all__ = ["SERVICE"]
-
 
 def _pages() -> APIRouter:
     from cloister.hub.services.synthesising.order import choices

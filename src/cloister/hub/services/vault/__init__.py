@@ -10,8 +10,6 @@ What may not live here: a key of a cell or of a document, or the value of one. D
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
 
-__all__ = ["SERVICE"]
-
 SERVICE = Service(
     name="vault",
     title=N_("Masked data sets"),
