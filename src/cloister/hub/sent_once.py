@@ -6,6 +6,8 @@ does not keep: so a secret that a browser missed is shown to it again, and lies 
 wrong may be mended.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import json
