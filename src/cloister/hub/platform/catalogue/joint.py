@@ -17,9 +17,9 @@ from weakref import WeakValueDictionary
 from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import SigningKey, canonical_json
-from cloister.errors import Conflict
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
+from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import domains_of
 from cloister.tables.sourcing.sources import Source

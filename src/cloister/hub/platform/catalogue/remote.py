@@ -4,6 +4,8 @@ What a version keeps is one text, under the hub's key. Who answers for it calls 
 there; what another process asks, a worker too, comes through the database (`SharedPost`).
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from abc import abstractmethod
