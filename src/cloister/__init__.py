@@ -11,8 +11,6 @@
 The public names, and nothing else; each loads what it needs when it is first used, so that `import cloister` is quick.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

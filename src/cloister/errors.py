@@ -26,10 +26,7 @@ Messages are computed from public facts alone (promise 1): they may name columns
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 __all__ = [
     "AccessDenied",

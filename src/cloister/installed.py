@@ -1,7 +1,5 @@
 """How cloister came onto this machine: the name of its distribution, which extras are there, and the line that installs one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache

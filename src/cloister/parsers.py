@@ -4,8 +4,6 @@ Each is refused for what its parser can't bear, before it parses: `tests/securit
 the library and the hub, and tries each with the same hostile texts within 64 MiB.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -11,8 +11,6 @@
 What may not live here: anything read from a file, and anything that touches a private table of a user.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -25,8 +25,6 @@ Nothing here is differential privacy but `SafePub`, and every report says so. Wh
 ['30–31', '30–31', '60–61', '60–61']
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

@@ -1,7 +1,5 @@
 """A document whose parts are described once, and that is printed as text, read as a page and written to a file."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

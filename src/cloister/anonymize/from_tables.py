@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +18,11 @@ from cloister.anonymize.anonymizer import Anonymizer
 from cloister.anonymize.frames import Frame, need_polars
 from cloister.anonymize.report import Report
 from cloister.errors import InvalidParameter
+from cloister.ledger import Ledger
 from cloister.noise import Random
+from cloister.session import Door
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Domain, Place, PrivateTable, Text
-
-if TYPE_CHECKING:
-    from cloister.ledger import Ledger
-    from cloister.session import Door
-    from cloister.tables import Prepared
+from cloister.tables import Domain, Place, Prepared, PrivateTable, Text
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,8 +1,6 @@
 """What polars can hold, looked at before polars is asked: where it cannot, it raises what nobody foresees, or panics, and a panic
 is no `Exception`, prints its own words, and may print values."""
 
-from __future__ import annotations
-
 import decimal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ names would publish that somebody has them. Which rows share a label stays as it
 A public list is known: its rows are named too, or a label would say who of the list is not in the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count

@@ -1,7 +1,5 @@
 """Pages for reading, printing and signing: one file each, no script, nothing fetched, charts as SVG within the page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cloister.printable import escape

@@ -1,7 +1,5 @@
 """From a recoding to the table that is published: in the kind of frame that came in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

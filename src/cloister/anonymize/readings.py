@@ -16,8 +16,6 @@ A sensitive column is read besides as the readiest of readers would (`told`): "0
 pandas, polars or DuckDB take all of it for numbers, Booleans or days.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -1,8 +1,6 @@
 """The order of whole numbers, several times as fast as numpy's `argsort`: numpy sorts numbers much faster than their places, so
 each number carries its place in its low bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -14,8 +14,6 @@ rows has the regularisation that was chosen: at the minimum the gradient of the 
 stolen harmless for the people in the rows, and noise in the weights blurs λ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 

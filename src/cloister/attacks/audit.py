@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,8 @@ from cloister.attacks.features import Feature, features_of
 from cloister.attacks.result import AuditResult, check_target, rho_of
 from cloister.attacks.runs import Array, encoded, raw_outputs, runner_of, scheme_of
 from cloister.errors import InvalidParameter
-from cloister.privacy.guarantee import Guarantee
-from cloister.privacy.rational import Exact, exact_probability, text_of
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
-
+from cloister.noise import Random
+from cloister.privacy import Exact, Guarantee, exact_probability, text_of
 
 _FEWEST = 400
 _BATCH = 1 << 18

@@ -7,8 +7,6 @@ thousand steps that it takes stays far below the relative slack of 10⁻⁹ by w
 be looser than the exact one by a hair, never tighter.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache

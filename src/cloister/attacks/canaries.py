@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +38,8 @@ from cloister.attacks.audit import audit
 from cloister.attacks.confidences import Floats
 from cloister.attacks.result import AuditResult
 from cloister.errors import InvalidParameter
-from cloister.privacy.guarantee import Guarantee
-from cloister.privacy.rational import Exact
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
+from cloister.noise import Random
+from cloister.privacy import Exact, Guarantee
 
 Rows: TypeAlias = tuple[Any, Any]
 """X, and y or None."""

@@ -18,8 +18,7 @@ import numpy as np
 
 from cloister.attacks.result import FAILURES, rho_of
 from cloister.errors import InvalidParameter
-from cloister.privacy.guarantee import ZCDP, Guarantee, PureDP
-from cloister.privacy.rational import Exact, exact_nonnegative, exact_probability, float_up
+from cloister.privacy import ZCDP, Exact, Guarantee, PureDP, exact_nonnegative, exact_probability, float_up
 
 _DIGITS = 60
 _SUM_SLACK = Fraction(1, 10**9)

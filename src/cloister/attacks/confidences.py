@@ -6,8 +6,6 @@ inference attacks from first principles*, IEEE S&P 2022, section IV-C). A model 
 it is right; one that predicts a number gives minus its squared error; one without a target gives its own score of the row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

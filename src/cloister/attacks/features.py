@@ -6,8 +6,6 @@ equal or missing, the whole row, the direction in which the two worlds' means di
 would have if its coordinates were independent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

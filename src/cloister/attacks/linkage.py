@@ -11,8 +11,6 @@ without names. Rounding and dropping columns make it slower and not safe: who is
 ones. What stops it is that no record leaves: counts of items at ε say of each person at most what ε allows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass

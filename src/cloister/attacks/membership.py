@@ -22,7 +22,7 @@ twice (`AttributeInference.most_under`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,8 @@ from numpy.typing import NDArray
 from cloister.attacks.confidences import Confidence, Fit, Floats, confidence_of, rows_and_target
 from cloister.attacks.scores import MembershipResult
 from cloister.errors import InvalidParameter
+from cloister.noise import Random
 from cloister.noise._checks import whole
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 Attack: TypeAlias = Literal["online", "offline", "loss"]
 _ATTACKS = {"online": "likelihood ratio (LiRA, online)", "offline": "likelihood ratio (LiRA, offline)", "loss": "loss threshold"}

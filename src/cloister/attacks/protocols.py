@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from cloister.attacks.channel import ChannelAudit, audit_channel
 from cloister.attacks.result import AuditResult
 from cloister.attacks.runs import Array, Runner
 from cloister.errors import InvalidParameter
+from cloister.noise import Random
 from cloister.privacy.rational import Exact
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 _RATIOS = 1 << 20
 """The most ratios of probabilities that are worked out exactly: a second or so."""

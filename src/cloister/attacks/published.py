@@ -15,8 +15,6 @@ Suppression is not a defence: what is missing follows from what is not. Noise is
 numbers contradict one another, and whatever explains them best was as likely, up to e^ε, without any one person.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product

@@ -13,8 +13,6 @@ nearly as unknown as before. Whatever the attack, ε-differential privacy bounds
 is guessed right with probability at most e^ε/(1 + e^ε).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

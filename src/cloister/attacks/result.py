@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloister.errors import InvalidParameter
+from cloister.privacy import Exact, exact_nonnegative, exact_probability, float_up, text_of
 from cloister.privacy.guarantee import ApproxDP, Guarantee, PureDP
-from cloister.privacy.rational import Exact, exact_nonnegative, exact_probability, float_up, text_of
 
 Floats = NDArray[np.float64]
 

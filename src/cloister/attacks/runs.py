@@ -1,22 +1,18 @@
 """Running a mechanism many times, and turning whatever it returns into an array of numbers."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloister.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
+from cloister.noise import Random
 
 Array: TypeAlias = NDArray[Any]
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from cloister.attacks.binomial import lower_bound, upper_bound
 from cloister.errors import InvalidParameter
-from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee
-from cloister.privacy.rational import Exact, exact_probability, text_of
+from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, exact_probability, text_of
 
 if TYPE_CHECKING:
     import altair as alt

@@ -20,16 +20,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloister.attacks.scores import MembershipResult, Rate, rate_of
 from cloister.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
+from cloister.noise import Random
 
 Coded: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]

@@ -11,8 +11,6 @@ Here the attacks are written against anything that answers a condition with a nu
 raw answers, on rounded ones and on differentially private ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

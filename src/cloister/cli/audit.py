@@ -10,23 +10,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 
+from cloister.attacks import AuditResult, ChannelAudit
 from cloister.cli.audited import NAMED, Options, Subject, demonstration, imported, named, twin, twin_names
 from cloister.cli.opened import progress_bar
 from cloister.cli.written import FILE
 from cloister.errors import InvalidParameter
+from cloister.noise import Random
 from cloister.printable import finite
-from cloister.privacy import ZCDP, Guarantee
-from cloister.privacy.rational import text_of
-
-if TYPE_CHECKING:
-    from cloister.attacks import AuditResult, ChannelAudit
-    from cloister.noise import Random
-
+from cloister.privacy import ZCDP, Guarantee, text_of
 
 _CONFIDENCE = "0.999999999"
 _FEWEST = 400

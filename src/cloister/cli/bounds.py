@@ -5,8 +5,6 @@ values between bars a category, and `yes/no` a truth value. In a file: TOML or J
 --tables`, or metadata as YAML or JSON.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

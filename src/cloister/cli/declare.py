@@ -1,7 +1,5 @@
 """`cloister declare`: a declarations file from the names of columns, codebooks, and what is said on the line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

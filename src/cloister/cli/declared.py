@@ -17,8 +17,6 @@ age = "the register takes adults"
 people = { epsilon = "1" }            # or { epsilon = "1", delta = "1e-6" }, or { rho = "0.01" }
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

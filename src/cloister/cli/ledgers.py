@@ -1,22 +1,16 @@
 """`cloister ledger`: budgets and charges, verified, raised and restored."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from cloister.cli.opened import existing_ledger, waiting
 from cloister.errors import InvalidParameter
-from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from cloister.privacy.rational import text_of
+from cloister.ledger import Ledger
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
 from cloister.session import text_table
-
-if TYPE_CHECKING:
-    from cloister.ledger import Ledger
 
 
 @click.group()

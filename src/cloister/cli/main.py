@@ -1,7 +1,5 @@
 """`cloister`: the command line."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json

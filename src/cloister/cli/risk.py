@@ -1,7 +1,5 @@
 """`cloister risk`: is this table anonymous?"""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`cloister rows`: how an owner's rows are read by their declarations, as exact numbers and values, for the owner alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

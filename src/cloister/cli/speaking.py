@@ -4,8 +4,6 @@ An option is found among those of the command that was given. A parameter of a t
 parameter of a method that `--set` takes goes there. What this command line can't write is not shown.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The hub's downloads are always of the second kind: people open them. A file that
 so a command changes none unless asked to, and says which columns a spreadsheet would take for formulas.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any

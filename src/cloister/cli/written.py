@@ -1,7 +1,5 @@
 """Files that a command writes: whether there is a place for one is known before anything is read or charged."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

@@ -10,8 +10,6 @@ Nothing here sees a row or draws noise: what comes back is a release, or a model
 here, and not used.
 """
 
-from __future__ import annotations
-
 from cloister.client.anonymizing import AnonymizedTable
 from cloister.client.connecting import connect
 from cloister.client.refusals import HubError, HubUnreachable

@@ -1,7 +1,5 @@
 """What a hub says of a question before it is asked: what would be measured, with which error, at which cost."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Mapping
 from contextlib import suppress

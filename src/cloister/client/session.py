@@ -18,11 +18,10 @@ from cloister.client.refusals import HubError
 from cloister.client.transport import Transport, new_key, no_answer
 from cloister.errors import InvalidParameter, NotConvertible, UnsupportedQuery
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_nonnegative, exact_positive, text_of, zero_of
-from cloister.session import Affordable, Plan, Release
+from cloister.session import Affordable, Frame, Plan, Release, Series
 from cloister.session.planning.afford import affordable
 from cloister.session.planning.within import check_wanted
 from cloister.session.questions.spend import Spending, amount_of, less
-from cloister.session.releases.frames import Frame, Series
 from cloister.session.releases.uncertainty import check_confidence
 from cloister.tables import Domain, Text
 from cloister.tables.declaring.plain import domain_of

@@ -6,8 +6,6 @@ connection that broke, an answer that did not come, and (after one of these) the
 worked on.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

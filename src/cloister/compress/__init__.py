@@ -16,8 +16,6 @@ not.
 May not live here: a promise; noise of its own making (`noise` has the laws).
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

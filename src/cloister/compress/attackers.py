@@ -4,8 +4,6 @@ Each is a scikit-learn model that is trained on projected rows and judged on oth
 that it is judged on: that favours the attacker.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

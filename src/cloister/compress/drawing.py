@@ -1,7 +1,5 @@
 """Random numbers that promise nothing: public directions, noise that hides little, splits. They may repeat by a seed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cloister.compress.scatter import Floats

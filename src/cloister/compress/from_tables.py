@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -23,15 +23,12 @@ from cloister.compress.comparison import MARK, TradeOff, asked_of, trade_off
 from cloister.compress.drawing import normal, random_of
 from cloister.compress.scatter import bounds_of
 from cloister.errors import InvalidParameter
+from cloister.ledger import Ledger
 from cloister.noise import Random
+from cloister.session import Door
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Boolean, Category, PrivateTable
+from cloister.tables import Boolean, Category, Prepared, PrivateTable
 from cloister.tables.engines.row_sums import features_of
-
-if TYPE_CHECKING:
-    from cloister.ledger import Ledger
-    from cloister.session import Door
-    from cloister.tables import Prepared
 
 MOST_ROWS = 2_000
 """Of a table with more, so many are taken by chance: attackers learn in the square of them."""

@@ -24,8 +24,6 @@ What was written once must open for ever: headers, purposes of derived keys and 
 `tests/crypto/test_formats.py` holds what each of them came to when it was written.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

@@ -11,13 +11,9 @@ Diffie–Hellman assumption, with HKDF as a random oracle: Krawczyk 2010).
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 from cloister.errors import InvalidParameter
-from cloister.noise import default_random
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
+from cloister.noise import Random, default_random
 
 KEY_BYTES = 32
 _REMEMBERED = 1000

@@ -14,8 +14,6 @@ after about 2^105 calls of AES, 23 of 128 bits are lost, and two answers meet wi
 these 2^105 would be 2^125 divided by the gates of all circuits.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -13,8 +13,6 @@ Lives here: whatever keeps foreign code from rows and rows from the outside. May
 a charge (`session`), or who may run what (`hub`).
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

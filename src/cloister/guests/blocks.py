@@ -22,8 +22,6 @@ Nothing that a guest returns raises an error out here. When the answer comes is 
 of blocks and their seconds (`sandbox/grid.py`), and on a machine too slow for that it comes after twice as long.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,9 +38,8 @@ from cloister.guests.outputs import Vector
 from cloister.guests.sandbox.grid import slot_of
 from cloister.guests.sandbox.opening import PLAIN, Needs
 from cloister.guests.sandbox.wasm import Opened, Ran
-from cloister.noise import PermuteAndFlip, Random
+from cloister.noise import DiscreteLaplace, PermuteAndFlip, Random
 from cloister.noise.allowance import Allowance, Currency, Share
-from cloister.noise.laplace import DiscreteLaplace
 from cloister.printable import margin_text
 from cloister.privacy import ApproxDP, Guarantee
 from cloister.session.execution.rehearsal import ASSUMED_ROWS

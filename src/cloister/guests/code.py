@@ -1,7 +1,5 @@
 """The text of a guest: taken from a function or a file, and checked before it runs anywhere."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import inspect

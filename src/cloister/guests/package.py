@@ -11,8 +11,6 @@ All of it may lie in one folder. An archive comes from anywhere, so everything t
 counted as they are read, and what is no plain file of a known name is refused, each with a message of its own.
 """
 
-from __future__ import annotations
-
 import io
 import stat
 import struct

@@ -1,7 +1,5 @@
 """The hub on the web: services become routes, errors become problems or pages, and every answer carries the same headers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

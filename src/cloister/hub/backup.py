@@ -12,8 +12,6 @@ What is left out on purpose:
 What is put back never takes the place of something: where there is a hub already, nothing is done.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

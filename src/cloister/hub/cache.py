@@ -1,7 +1,5 @@
 """What follows from public facts, or from what left already, and takes a while is worked out once in a process."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

@@ -1,7 +1,5 @@
 """Who asks: what the rest of the hub knows of the person behind a request."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal

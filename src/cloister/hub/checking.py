@@ -4,8 +4,6 @@ should, and a folder that nobody else reads.
 `faults_of` asks about each value by itself, `weaknesses` about what choices mean together too.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import ipaddress

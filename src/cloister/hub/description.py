@@ -4,8 +4,6 @@ Each operation names the ways that its gate takes: an API token, whose needed sc
 the token against forgery where it writes. An operation that is open to everybody names none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Any, TypeVar
 

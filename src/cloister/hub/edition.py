@@ -1,7 +1,5 @@
 """Which release of cloister this hub is, read from the installed package: the hub uses no name of the front room."""
 
-from __future__ import annotations
-
 from cloister.installed import edition
 
 EDITION = edition()

@@ -5,8 +5,6 @@ gone for the next question of every process, at the price of one small read. Wha
 there it is read once.
 """
 
-from __future__ import annotations
-
 from sqlalchemy import Connection, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 

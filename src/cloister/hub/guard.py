@@ -4,8 +4,6 @@
 that names none is found by a test, as is one that is not in the table of routes and roles.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import Depends, Request

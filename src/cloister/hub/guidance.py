@@ -2,8 +2,6 @@
 of theirs, what it does for a family, which δ is too large. The arithmetic is `privacy/inference.py`; here it is told in per cent.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +9,7 @@ from fractions import Fraction
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.hub.decisions.policy import check_amount
 from cloister.hub.web.languages import N_
-from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, Inference, PureDP, advantage
-from cloister.privacy.rational import exact
+from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, Inference, PureDP, advantage, exact
 
 FAMILY = 4
 _RANGES = (

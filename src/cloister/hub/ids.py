@@ -1,7 +1,5 @@
 """Names that nobody can guess, and secrets, from the library's one source of randomness."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """What people write beside an order or a release: its name, one line, and its purpose. Both are printable, and may be empty."""
 
-from __future__ import annotations
-
 from cloister.errors import InvalidParameter
 from cloister.printable import is_text
 

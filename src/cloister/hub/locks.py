@@ -4,8 +4,6 @@ The locks are the system's (`flock`), on files that hold nothing: a process that
 not to opening: a hub that is opened to print a link, or to look, asks nobody.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -5,8 +5,6 @@ refused when they are written. A budget that is beyond it already stays as it is
 ledger, through which every charge of every service goes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -14,8 +12,7 @@ from cloister.errors import AccessDenied
 from cloister.hub.decisions.policy.bounds import most_of
 from cloister.ledger import Bound, Ledger
 from cloister.ledger.request import Bounds
-from cloister.privacy.guarantee import Guarantee, PureDP
-from cloister.privacy.rational import exact_probability, text_of
+from cloister.privacy import Guarantee, PureDP, exact_probability, text_of
 
 RULE = "delta-floor"
 """The name under which refusals quote it."""

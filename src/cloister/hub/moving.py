@@ -8,8 +8,6 @@ the way back is another move.
 Keys, encrypted tables and heads stay in the folder: they belong to the hub, wherever its databases are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

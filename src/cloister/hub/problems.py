@@ -4,8 +4,6 @@ What was refused, why, and what to do instead come from `cloister.errors`, whose
 error that nobody foresaw shows nothing but a reference, which the log has, too, with the kind of the error and no more.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,8 +4,6 @@ TLS is asked for by `certificate` and `certificate_key`; with `client_authority`
 is refused in the handshake. A hub that was set up with grave faults does not start.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

@@ -1,7 +1,5 @@
 """Texts in files that a spreadsheet opens: every character can be seen, and what it would take for a formula stays a text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -5,8 +5,6 @@ go in and come out, once for each kind of database; what is left for each run is
 defaults and no events here: who uses such a statement names every value.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias

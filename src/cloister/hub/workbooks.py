@@ -5,8 +5,6 @@ compute if it were typed again is marked as quoted, so that editing it leaves it
 spreadsheet has no number for (a whole number of more digits than it keeps, a day before its calendar begins) is a text.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re

@@ -18,8 +18,6 @@ lives in `cloister.attacks`; pages and jobs live in the hub.
 ([0, 1], 'ε = 1')
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

@@ -10,8 +10,6 @@ payload, so no two triples are hashed as one text; and by induction from the fir
 line changes the parent of the next. A prefix is what the head file is for (`head.py`).
 """
 
-from __future__ import annotations
-
 import hmac
 import os
 from collections.abc import Callable, Mapping

@@ -10,8 +10,6 @@ A checkpoint names every account. Of the sources it has the sum of their keyed d
 own (Clarke et al. 2003, MSet-Add-Hash): without the key nobody finds another set of the same sum.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

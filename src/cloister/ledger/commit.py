@@ -5,8 +5,6 @@ queue; when it is done it resumes them, and the first of those who still wait le
 time, at the cost of taking one uncontended lock twice.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ The copy is verified, against the head file too, before its transaction ends. Ke
 charged, the database that it was copied from is behind its head, and frozen when somebody opens it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -8,8 +8,7 @@ from cloister.errors import MissingDependency
 from cloister.ledger.reading import charges, populations
 from cloister.ledger.records import Charge
 from cloister.ledger.store import Store
-from cloister.privacy.guarantee import ZCDP
-from cloister.privacy.rational import float_up
+from cloister.privacy import ZCDP, float_up
 
 if TYPE_CHECKING:
     from dp_accounting import dp_event

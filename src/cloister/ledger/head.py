@@ -20,8 +20,6 @@ the records say what loss is the least that its owner may enter.
 An owner who keeps the head file where the database's administrator can't write is protected against that administrator too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import hmac

@@ -10,8 +10,6 @@ of adaptively chosen releases add, and stopping before a sum would pass the budg
 and (ε, δ); Feldman & Zrnic 2021 for zCDP), so that a budget holds whatever the analysts ask next.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Mapping
@@ -19,8 +17,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from cloister.errors import InvalidParameter, NotConvertible
-from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
-from cloister.privacy.rational import text_of
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
 
 GRID = math.lcm(10**60, *range(1, 101))
 """How many units make 1."""

@@ -8,8 +8,6 @@ written, so a line of format 1 is a line of format 1 for ever, and `replay.py` r
 - Format 2 is the current one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ The order matters. A new ledger's key and head file exist before its database, s
 the head file is read before the database, so that a commit of another process in between is no alarm.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable

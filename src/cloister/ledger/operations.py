@@ -7,8 +7,6 @@ A step that raises has written nothing, so that the others of its batch go on. T
                    └───────► voided       only a first attempt, before a private row was read
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers about a ledger, from one moment of its tables."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

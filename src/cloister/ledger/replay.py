@@ -5,8 +5,6 @@ It works with guarantees as fractions where the writing code counts units, keeps
 `verify` compares the two; a migration builds the tables again from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

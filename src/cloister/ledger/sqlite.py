@@ -1,7 +1,5 @@
 """A ledger in one SQLite file (or in memory): write-ahead log, every commit pushed to the disk, one writer at a time."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

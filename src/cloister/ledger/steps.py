@@ -8,8 +8,6 @@ A step costs nothing, since the opening was charged for all of them; its line is
 restored from a backup may have released steps that it no longer knows of: what was opened before goes no further.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import NamedTuple
 

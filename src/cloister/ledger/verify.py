@@ -6,8 +6,6 @@ contain the head that the second file remembers (lines cut from the end, an olde
 sum, state or release)?
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """How steps become durable: a batch of them in one transaction, then the copy of the head, and only then an answer to the
 callers."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable

@@ -20,8 +20,6 @@ stand on this.
 (3, 3)
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

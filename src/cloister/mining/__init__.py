@@ -29,8 +29,6 @@ Hidden rules are not differentially private, and every result says so. What may 
 ['milk → tea', 'tea → milk']
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

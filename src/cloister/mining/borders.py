@@ -13,8 +13,6 @@ at nothing else (Sun & Yu, ICDM 2005).
 Rules are hidden by the support of both sides together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

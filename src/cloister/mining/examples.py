@@ -1,7 +1,5 @@
 """Made-up baskets, for examples, pictures and the command line: nobody's purchases."""
 
-from __future__ import annotations
-
 from cloister.noise import Random
 
 WORDS = ("tea", "milk", "jam", "bread", "butter", "eggs", "beer", "crisps", "cheese", "wine")

@@ -9,7 +9,7 @@ do not count.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.errors import InvalidParameter
 from cloister.mining.baskets import Baskets
@@ -21,12 +21,9 @@ from cloister.mining.sensitive import named_in, sensitive_rules
 from cloister.mining.thresholds import Thresholds
 from cloister.noise import Random
 from cloister.privacy import Exact, exact_positive
+from cloister.session import Door
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Text
-
-if TYPE_CHECKING:
-    from cloister.session import Door
-    from cloister.tables import Prepared
+from cloister.tables import Prepared, Text
 
 
 def publish_baskets(

@@ -1,7 +1,5 @@
 """A declared table with a row for each item of a basket: which columns those are, and which rows say both."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -13,8 +13,6 @@ the least. What a later rule undid of an earlier one is done again, until all ar
 entry, so there is an end. 1.a alone may fail: there may be too few baskets without X.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,11 +19,8 @@ from cloister.mining.long_tables import MOST_VALUES, check_columns, known, liste
 from cloister.mining.top import NoisyItemsets, Picker, by_width, check_universe, counted, picked
 from cloister.noise import Random
 from cloister.privacy import Guarantee
+from cloister.session import Door, Spending
 from cloister.tables import PrivateTable, Text
-
-if TYPE_CHECKING:
-    from cloister.session import Door
-    from cloister.session.questions.spend import Spending
 
 
 def top_itemsets(

@@ -1,7 +1,5 @@
 """A copy of the baskets that hiding changes: one column of yes and no for each item of a sensitive rule, and sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

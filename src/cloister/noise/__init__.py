@@ -15,8 +15,6 @@ Each mechanism is a small frozen object: `guarantee` is what it promises, `relea
 PureDP(epsilon='0.1')
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

@@ -2,8 +2,6 @@
 content.
 """
 
-from __future__ import annotations
-
 import operator
 from typing import Any, TypeAlias
 

@@ -4,18 +4,14 @@ What is drawn here is rounded to a declared step before it is added to integers;
 floating point. The number of words drawn depends on public shapes only.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.noise.mechanism import narrowed
-
-if TYPE_CHECKING:
-    from cloister.noise.random import Random
+from cloister.noise.random import Random
 
 RELATIVE_ERROR = 2.0**-45
 """How far a computed normal, gamma or direction may be from its real value, relatively to the length of what is computed."""

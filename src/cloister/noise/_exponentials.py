@@ -6,8 +6,6 @@ compares with exact bounds. What is assumed: numpy's `exp` errs by less than 2�
 libraries stay below 4), and mpmath's `log` by less than 2⁴⁰ units in the last of at least 140 bits.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

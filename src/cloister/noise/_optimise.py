@@ -4,8 +4,6 @@ All of it is public arithmetic on the workload, in floating point. Its result is
 then taken from those integers: a poor search costs accuracy, never privacy.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from math import gcd

@@ -9,8 +9,6 @@
 mpmath's erfc, exp and sqrt are taken to be right to 40 of the 60 digits; every bound is moved outwards by that much.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -15,8 +15,7 @@ from cloister.noise.inversion import Inversion
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import Integers, set_fields
 from cloister.noise.random import Random
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_positive, text_of
+from cloister.privacy import Exact, PureDP, exact_positive, text_of
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -12,8 +12,7 @@ from cloister.noise.enclosure import exp_above, exp_below
 from cloister.noise.grid import GridNoise, default_step, l1_on_grid
 from cloister.noise.inversion import Inversion, inversion
 from cloister.noise.mechanism import check_scale, set_fields
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_positive, text_of
+from cloister.privacy import Exact, PureDP, exact_positive, text_of
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -4,8 +4,6 @@ The names and the names of the fields are stored: they never change, and classes
 noise is stored and read everywhere as soon as it stands here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from fractions import Fraction

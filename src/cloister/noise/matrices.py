@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,8 @@ from cloister.noise._continuous import RELATIVE_ERROR, check_step, chi_square, i
 from cloister.noise._exponentials import ln_up
 from cloister.noise.gaussian import DiscreteGaussian
 from cloister.noise.mechanism import integer_array, release_integers, set_fields, source
-from cloister.privacy.guarantee import ZCDP, ApproxDP
-from cloister.privacy.rational import Exact, exact_positive, exact_probability
-
-if TYPE_CHECKING:
-    from cloister.noise.random import Random
+from cloister.noise.random import Random
+from cloister.privacy import ZCDP, ApproxDP, Exact, exact_positive, exact_probability
 
 
 @dataclass(frozen=True, slots=True, init=False)

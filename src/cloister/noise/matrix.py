@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +22,11 @@ from cloister.noise._optimise import level_strategies, search_concentrated, sear
 from cloister.noise.gaussian import DiscreteGaussian
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields
+from cloister.noise.random import Random
 from cloister.noise.strategies import Product, Strategy
 from cloister.noise.trees import level_energies
 from cloister.noise.workloads import Factor, Workload
-from cloister.privacy.guarantee import ZCDP, PureDP
-from cloister.privacy.rational import Exact, exact_positive
-
-if TYPE_CHECKING:
-    from cloister.noise.random import Random
-
+from cloister.privacy import ZCDP, Exact, PureDP, exact_positive
 
 _SEARCHED = 128
 

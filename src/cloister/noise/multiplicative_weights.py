@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,9 @@ from cloister.errors import InvalidParameter
 from cloister.noise._checks import level, vector, whole
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields, source
+from cloister.noise.random import Random
 from cloister.noise.sparse_vector import SparseVector
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_positive
-
-if TYPE_CHECKING:
-    from cloister.noise.random import Random
+from cloister.privacy import Exact, PureDP, exact_positive
 
 
 @dataclass(frozen=True, slots=True)

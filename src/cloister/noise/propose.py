@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +19,9 @@ from cloister.noise._checks import vector, whole
 from cloister.noise._exponentials import ln_up
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields
+from cloister.noise.random import Random
 from cloister.noise.smooth import check_bounds, clamped, local_sensitivities, lower_median
-from cloister.privacy.guarantee import ApproxDP
-from cloister.privacy.rational import Exact, exact_positive, exact_probability
-
-if TYPE_CHECKING:
-    from cloister.noise.random import Random
+from cloister.privacy import ApproxDP, Exact, exact_positive, exact_probability
 
 
 @dataclass(frozen=True, slots=True, init=False)

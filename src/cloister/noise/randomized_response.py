@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,8 @@ from cloister.errors import InvalidParameter
 from cloister.noise._checks import level, vector, whole
 from cloister.noise._exponentials import exp_down, ln_up
 from cloister.noise.mechanism import set_fields, source
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact, exact_positive
-
-if TYPE_CHECKING:
-    from cloister.noise.random import Random
+from cloister.noise.random import Random
+from cloister.privacy import Exact, PureDP, exact, exact_positive
 
 _DENOMINATOR = 1 << 40
 

@@ -30,8 +30,7 @@ from cloister.noise._exponentials import exp_floors, exponents
 from cloister.noise.enclosure import exp_enclosure, lies_below
 from cloister.noise.mechanism import integer_array, narrowed, set_fields
 from cloister.noise.mechanism import source as source_of
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive
+from cloister.privacy import Exact, PureDP, exact_nonnegative, exact_positive
 
 if TYPE_CHECKING:
     from cloister.noise.laplace import DiscreteLaplace

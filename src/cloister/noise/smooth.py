@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,8 @@ from cloister.noise._checks import IntegerArray, integers_or_none
 from cloister.noise._exponentials import ln_down, ln_up
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields
-from cloister.privacy.guarantee import ApproxDP
-from cloister.privacy.rational import Exact, exact_positive, exact_probability, float_down
-
-if TYPE_CHECKING:
-    from cloister.noise.random import Random
+from cloister.noise.random import Random
+from cloister.privacy import ApproxDP, Exact, exact_positive, exact_probability, float_down
 
 _ROUNDING = Fraction(1, 2**36)
 _LEAST = Fraction(1, 1024)

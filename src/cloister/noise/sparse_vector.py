@@ -11,17 +11,13 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from cloister.errors import BudgetExceeded
 from cloister.noise._checks import level, vector, whole
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields, source
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_positive
-
-if TYPE_CHECKING:
-    from cloister.noise.random import Random
+from cloister.noise.random import Random
+from cloister.privacy import Exact, PureDP, exact_positive
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -18,8 +18,7 @@ from cloister.noise.grid import Reals, nearest_float, rounded_to_grid, times_ste
 from cloister.noise.inversion import Inversion, inversion
 from cloister.noise.mechanism import check_confidence, check_scale, release_integers, set_fields, source
 from cloister.noise.random import Random, check_count
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_positive, float_up, text_of
+from cloister.privacy import Exact, PureDP, exact_positive, float_up, text_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

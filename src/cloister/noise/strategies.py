@@ -6,8 +6,6 @@ integers; least squares with (AᵀA)⁻¹Aᵀ is post-processing. The structured
 means diagonalise AᵀA for trees and wavelets alike, so 10⁴ cells cost milliseconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ A draw from such a law is a comparison of a uniform real U with the numbers T(1)
 them lie above U. Here T(k) is cut down to `bits` binary places, in integer arithmetic whose rounding is counted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal

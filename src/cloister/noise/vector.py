@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,9 @@ import numpy.typing as npt
 from cloister.noise._checks import level, vector, whole
 from cloister.noise._continuous import check_step, gammas, normals
 from cloister.noise.mechanism import narrowed, release_integers, set_fields, source
-from cloister.privacy.guarantee import PureDP
+from cloister.noise.random import Random
+from cloister.privacy import Exact, PureDP, exact_positive
 from cloister.privacy.precision import context, real
-from cloister.privacy.rational import Exact, exact_positive
-
-if TYPE_CHECKING:
-    from cloister.noise.random import Random
 
 
 @dataclass(frozen=True, slots=True, init=False)

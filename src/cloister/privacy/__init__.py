@@ -8,8 +8,6 @@ Start with `guarantee` (the three kinds of promise), then `conversion` (from one
 exactly.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

@@ -6,8 +6,6 @@ both stay what they were. That is the rounding of `pairs` once more, on points o
 argument.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

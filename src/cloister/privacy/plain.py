@@ -1,7 +1,5 @@
 """Guarantees as plain data, exact and without a class's name: as models write them. The words are stored: they never change."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP

@@ -9,8 +9,6 @@ The context is one for each thread: mpmath changes its precision for a moment in
 share.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from fractions import Fraction

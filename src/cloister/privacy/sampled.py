@@ -20,8 +20,6 @@ split between its two ends such that both masses stay what they were (`cloister.
 losses, each mass grows by a bound on its floating-point error, and tails beyond 10 standard deviations go upwards.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Lives here: everything that knows SQL, from text to questions, and the session t
 door for trusted insiders, which is not differential privacy. May not live here: noise, charges, and rows outside of `controls/`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

@@ -4,8 +4,6 @@ Each aggregate becomes one statistic under a canonical name, so the same one wri
 and COUNT_IF become a CASE, whose other rows are NULL and so are not counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,18 +15,23 @@ from cloister.query.constants import NUMBERS, WHOLE, constant, counts_rows, is_c
 from cloister.query.dialect import POPULATION_BY_DEFAULT
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.scalars import Reader
-from cloister.session import Count, Distinct, Mean, Persons, Statistic, Sum
-from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
+from cloister.session import Arithmetic, Constant, Named, Operation
 from cloister.session.questions.question import (
     Combined,
     Correlation,
+    Count,
     Covariance,
+    Distinct,
     Largest,
+    Mean,
     Mode,
+    Persons,
     Quantile,
     Regression,
     RegressionPart,
     Smallest,
+    Statistic,
+    Sum,
     Variance,
 )
 

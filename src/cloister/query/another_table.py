@@ -1,7 +1,5 @@
 """A query about one table as the same query about another: its name in FROM, and no column that is called like it."""
 
-from __future__ import annotations
-
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 

@@ -9,8 +9,6 @@ are k·m rows, and the table lets no more than m count in all groups together. S
 rows, and a note says so; a count of people takes the cap of groups.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any

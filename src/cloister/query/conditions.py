@@ -5,8 +5,6 @@ What stands on either side of a comparison is read by `Operands`: over rows it b
 answer it becomes a key or a statistic.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fractions import Fraction

@@ -13,8 +13,6 @@ matters (EXISTS is never NULL, so what stands for it is not, either). Whether wh
 decided where it is read: the join is one of the same person's rows, or it is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """Functions of dates: parts, periods, differences and shifts, brought from each dialect's spelling to one meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 

@@ -3,8 +3,6 @@
 A question that aggregates over people is no such thing: its answer would have to be released before it could be read on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Our own SQL is sqlglot's default dialect, with what people bring from elsewhere:
 of its orders, `DATE_TRUNC` with the unit first or last, `DATE_PART`. NULL sorts as the largest value, as it does in the answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar

@@ -2,8 +2,6 @@
 SQL's three truth values.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Mapping
@@ -12,8 +10,21 @@ from fractions import Fraction
 from typing import Any
 
 from cloister.query.refusals import refused
-from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
-from cloister.tables.expression.expressions import OPERATORS, matches
+from cloister.tables.expression.expressions import (
+    OPERATORS,
+    And,
+    Between,
+    Column,
+    Compare,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    matches,
+)
 
 
 def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:

@@ -14,8 +14,6 @@ another declaration, another version and another view of the columns are other o
 (`session/state/table_snapshot.py`). A condition of a view is joined to a question after it was read, and is no part of this.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections import OrderedDict

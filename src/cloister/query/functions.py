@@ -4,8 +4,6 @@ Every entry takes the node and a reader that turns its parts into scalars. What 
 of dates, the parts of a day) is brought to one meaning here, that of `tables/expression/scalars.py`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction

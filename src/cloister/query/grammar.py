@@ -5,8 +5,6 @@ sqlglot reads far more SQL than is answered here, and what a reader passes over 
 is each function by name that sqlglot does not know.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlglot import exp

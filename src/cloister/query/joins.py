@@ -6,8 +6,6 @@ anyway, since only then do its rows belong to people. Everything else that ON sa
 a condition, so it is given back as one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

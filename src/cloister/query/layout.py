@@ -3,8 +3,6 @@
 A question with GROUPING SETS has several answers, one for each set; a key that a set rolls up is NULL in its rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -7,8 +7,6 @@ is a join with the one row that `PerUnit` makes of them), so the partition names
 how many rows of a person count, and less noise is needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -15,8 +15,6 @@ double, so ROUND(x, 2) of a double is refused there where a value that x may hav
 ('half even', 'half away', 'truncate')
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,7 +25,7 @@ from sqlglot import exp
 
 from cloister.errors import CloisterError
 from cloister.query.refusals import refused, shown
-from cloister.tables import Base, Category, Domain, PerUnit, Projected, Relation
+from cloister.tables import Base, Category, Domain, Extended, PerUnit, Projected, Relation
 from cloister.tables.expression.forms import Number
 from cloister.tables.expression.rounding import Mode, differ
 from cloister.tables.expression.scalars import (
@@ -60,7 +58,6 @@ from cloister.tables.expression.scalars import (
     Subtract,
     TextFunction,
 )
-from cloister.tables.relations.relation import Extended
 
 NumberKind: TypeAlias = Literal["whole", "decimal", "double"]
 WHOLE: NumberKind = "whole"

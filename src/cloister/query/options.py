@@ -6,8 +6,6 @@ caller names no spend; `max_groups_contributed` caps the groups in which one uni
 same: `SELECT WITH ANONYMIZATION OPTIONS (kappa = 2) … ANON_SUM(cost CLAMPED BETWEEN 0 AND 100)`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

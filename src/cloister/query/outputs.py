@@ -1,7 +1,5 @@
 """The outermost SELECT: its keys, its statistics, and how its answer is laid out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -19,8 +17,7 @@ from cloister.query.layout import Layout, Ordering, Shown
 from cloister.query.refusals import EXAMPLE, clipped, refused, shown, unsupported, whole
 from cloister.query.rows import same
 from cloister.query.scalars import Reader
-from cloister.session import Count, Statistic
-from cloister.session.questions.question import Largest, Mode, Quantile, Smallest
+from cloister.session.questions.question import Count, Largest, Mode, Quantile, Smallest, Statistic
 from cloister.tables import Expression
 from cloister.tables.expression.names import quoted
 

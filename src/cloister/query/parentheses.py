@@ -8,8 +8,6 @@ a JOIN (b JOIN c ON p) ON q        → b JOIN c ON p JOIN a ON q: inner joins ar
 A LEFT JOIN of what is in parentheses is another question, and stays: it is refused where it is read.
 """
 
-from __future__ import annotations
-
 from sqlglot import exp
 
 _INNER = ("", "INNER", "CROSS")

@@ -40,9 +40,7 @@ from cloister.query.rewriting import rewritten
 from cloister.query.rows import Rows
 from cloister.query.sources import Environment, Tables
 from cloister.query.words import statement, unheard
-from cloister.session import Question
-from cloister.session.questions.question import Combined
-from cloister.session.questions.touched import Touched
+from cloister.session import Combined, Question, Touched
 from cloister.session.state.table_registry import with_columns
 from cloister.tables import And, Base, Column, Expression, IsNull, Not, PrivateTable, Relation
 from cloister.tables.expression.names import quoted

@@ -8,8 +8,6 @@ some engines for any but the end of a line. SIMILAR TO is a regular expression o
 in PostgreSQL % and _ are those of LIKE in it, and a dot is a dot.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 _MOST = 32

@@ -8,8 +8,6 @@ The first two are identities of SQL where nothing is grouped. With GROUP BY, dec
 them or not, so a condition on other columns may stand in WHERE.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sqlglot import exp

@@ -5,8 +5,6 @@ sqlglot reads `x - 1 % 3` as (x - 1) % 3 and `p = q IS NULL` as p = (q IS NULL);
 parentheses they are refused by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from sqlglot import exp

@@ -4,8 +4,6 @@ An equality of columns of two of them finds the partners of a row; what else ON 
 here is private, so the only limit is how many rows are put together.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

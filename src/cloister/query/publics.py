@@ -5,8 +5,6 @@ A column for `IN (SELECT …)`, one value for a comparison, or rows for FROM; of
 constants or as a public table.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

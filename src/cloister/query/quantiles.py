@@ -5,8 +5,6 @@ in per cent; `APPROX_QUANTILES(age, 4) AS q` is `q_0`, `q_25`, `q_50`, `q_75` an
 `APPROX_QUANTILES(age, 100)[OFFSET(90)]`, is one quantile. Several quantiles of one column cost as much as one.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from sqlglot import exp

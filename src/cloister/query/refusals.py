@@ -1,7 +1,5 @@
 """How a question is refused: by the name of what is refused, with the line to write instead; never with a value of a row."""
 
-from __future__ import annotations
-
 from sqlglot import exp
 
 from cloister.errors import UnsupportedQuery

@@ -13,8 +13,6 @@ Functions by other names stand in spellings.py, times of day in times.py, joins 
 quantiles in quantiles.py.
 """
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ says that the visit has drugs; `KeyJoined` argues why a person's rows then chang
 In EXISTS a name means what it means in the question inside, and only where it means nothing there, what it means around it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

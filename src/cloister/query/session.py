@@ -20,12 +20,10 @@ from cloister.query.layout import AnswerColumns, Layout, columns_of, constant, r
 from cloister.query.parse import Parsed, parse, touched_in
 from cloister.query.undeclared import CERTAIN, reviewed
 from cloister.query.views import row_conditions
-from cloister.session import Affordable, Door, Plan, Question, Release
+from cloister.session import Affordable, Door, Frame, Plan, Question, Release, Series, Touched
 from cloister.session.planning.afford import affordable
 from cloister.session.questions.declared import table_name
 from cloister.session.questions.spend import Spending, amount_of
-from cloister.session.questions.touched import Touched
-from cloister.session.releases.frames import Frame, Series
 from cloister.session.releases.postprocessed import Postprocessed, public_release
 from cloister.session.state.table_registry import pinned
 from cloister.session.state.table_snapshot import TableSnapshot

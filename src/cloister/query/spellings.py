@@ -14,8 +14,6 @@ STD, FAVG, GEOMEAN, TOTAL          → STDDEV, AVG, EXP(AVG(LN(x))), COALESCE(SU
 What a dialect means otherwise, or what no other form says, stays as it is, and is refused by its name.
 """
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Callable

@@ -8,8 +8,6 @@ CAST(at AS TIME) >= TIME '10:30', EXTRACT(HOUR FROM TIME(at))  → EXTRACT(HOUR 
 A time is written as a text, hh:mm:ss, since an answer has no column of times. Seconds of a moment are not told apart.
 """
 
-from __future__ import annotations
-
 import datetime
 import re
 

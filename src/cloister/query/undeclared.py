@@ -12,9 +12,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cloister.query.refusals import clipped
-from cloister.session import Count, Question
 from cloister.session.questions.narrowing import conjuncts
-from cloister.session.questions.question import Distinct, Persons, Sum
+from cloister.session.questions.question import Count, Distinct, Persons, Question, Sum
 from cloister.tables import (
     And,
     Between,

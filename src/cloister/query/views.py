@@ -5,8 +5,6 @@ within it, no unit that is no column. What it means for questions, and why it ke
 `session/state/view.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

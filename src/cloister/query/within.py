@@ -1,7 +1,5 @@
 """Aggregates of one person's rows: what a subquery that is grouped by the person can compute."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,8 +8,7 @@ from sqlglot import exp
 from cloister.query.constants import counts_rows
 from cloister.query.refusals import refused, shown, unsupported
 from cloister.query.scalars import Reader
-from cloister.tables import UnitAggregate
-from cloister.tables.relations.perunit import UnitKind
+from cloister.tables.relations.perunit import UnitAggregate, UnitKind
 
 AGGREGATES = (exp.AggFunc, exp.WithinGroup, exp.Filter)
 _KINDS: dict[type[exp.Expression], UnitKind] = {

@@ -13,8 +13,6 @@ are seen among the words (tokens) before anything is parsed:
   proportion to their length at any depth, and may be nested 60 deep.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterator, Sequence

@@ -18,8 +18,7 @@ from cloister.privacy.rational import text_of
 from cloister.query.parse import Parsed, parse
 from cloister.query.refusals import EXAMPLE, clipped, refused
 from cloister.query.sources import Tables
-from cloister.session import Question
-from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
+from cloister.session import Arithmetic, Constant, Named, Operation, Question
 from cloister.session.questions.question import (
     Combined,
     Correlation,

@@ -6,8 +6,6 @@ question; never more than others paid. Where less than s was spent, the rest is 
 neither. So nobody's share loses more than what that person named, however much others paid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A small door and a small release, for the examples in docstrings."""
 
-from __future__ import annotations
-
 from cloister.privacy import PureDP
 from cloister.session.door import Door
 from cloister.session.planning.plan import Plan

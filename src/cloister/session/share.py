@@ -10,26 +10,22 @@ others paid for count too). What the same person is charged elsewhere meanwhile 
 counts by person: then less than the share may be spent, never more.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self, TypeVar
 
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.ledger import Bound
 from cloister.privacy import Guarantee, zero_of
 from cloister.session.analyst import Bounds
+from cloister.session.door import Door
 from cloister.session.execution.run import Outcome, RowMethod
 from cloister.session.measurer import Delegate
 from cloister.session.questions.question import Question
 from cloister.session.questions.spend import Spending, least, less, spend_of
 from cloister.session.releases.release import Release
-
-if TYPE_CHECKING:
-    from cloister.session.door import Door
 
 Result = TypeVar("Result")
 RULE = "within_share"

@@ -27,8 +27,6 @@ protects somebody: the door measures, and everything after it is post-processing
 owner, gives nothing back to it.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

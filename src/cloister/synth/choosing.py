@@ -58,9 +58,7 @@ from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Exponential, PermuteAndFlip, Random
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, zcdp_within
 from cloister.privacy.plain import guarantee_to_plain
-from cloister.session import Measurer
-from cloister.session.door import Door
-from cloister.session.questions.spend import Spending
+from cloister.session import Door, Measurer, Spending
 from cloister.session.releases.uncertainty import Term
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.measuring import Marginals, Noisy, Origin, combined

@@ -40,8 +40,7 @@ from cloister.errors import InvalidParameter, MissingDependency
 from cloister.installed import install
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee, PureDP
-from cloister.session import unknown_column
-from cloister.session.door import Door
+from cloister.session import Door, unknown_column
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.linear import Components, Regression, components, regressions
 from cloister.synth.measuring import Floats, Marginals

@@ -4,8 +4,6 @@ nor the state changes.
 Everything here follows from declarations, bins and the text of the question: public, all of it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

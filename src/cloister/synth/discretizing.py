@@ -21,8 +21,6 @@ The tree is that of Hay, Rastogi, Miklau & Suciu (2010), stopped where it tells 
 2016).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -10,8 +10,6 @@ matters for the first and last few rows of a component alone: worked out exactly
 columns of 2,000 states each, it moves the law of a row by less than 2·10⁻⁸ in total variation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any

@@ -23,8 +23,6 @@ The margin of a mean of readings holds where what was bought did not follow from
 larger spend buys the difference (`session/execution/history.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

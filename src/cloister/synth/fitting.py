@@ -13,10 +13,8 @@ import numpy as np
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import ApproxDP, Exact, Guarantee, PureDP, exact, zero_of
-from cloister.session import Measurer, Question
-from cloister.session.door import Door
+from cloister.session import Door, Measurer, Question, Spending
 from cloister.session.execution.rehearsal import declared_rows as stand_ins
-from cloister.session.questions.spend import Spending
 from cloister.synth.choosing import check_choosing, choose
 from cloister.synth.discretizing import as_if_cut, both, cut
 from cloister.synth.drawing import accepted

@@ -34,10 +34,7 @@ from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
-from cloister.session import Frame, Measurer
-from cloister.session.questions.question import Count, Covariance, Mean, Question, Statistic, Variance
-from cloister.session.questions.spend import Spending
-from cloister.session.releases.release import Release
+from cloister.session import Count, Covariance, Frame, Mean, Measurer, Question, Release, Spending, Statistic, Variance
 from cloister.synth.drawing import allowed_by, checked_number
 from cloister.synth.measuring import Floats, Marginals, Noisy, check_spend, declared_rows
 from cloister.synth.mixture import Mixture

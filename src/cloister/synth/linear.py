@@ -4,8 +4,6 @@ components. NOT PRIVATE: exact numbers of the real rows, for `comparing.py`.
 Columns of numbers and days count by their states, in deviations of the real rows; a missing value counts as the mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -20,8 +20,6 @@ measured, and for which part, follows from the declaration, the method and `abou
 afterwards reads only the release: post-processing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -26,8 +26,7 @@ import numpy as np
 from cloister.errors import InvalidParameter
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee
-from cloister.session import Frame, Measurer, Series
-from cloister.session.questions.spend import Spending
+from cloister.session import Frame, Measurer, Series, Spending
 from cloister.synth.fitting import modelled
 from cloister.synth.measuring import Floats, Part, check_spend, measure_all
 from cloister.synth.mixture import Mixture

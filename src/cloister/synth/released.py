@@ -22,8 +22,6 @@ by their widths. The bounds that follow from them count every subset of the colu
 or not. Such margins are wider than they need be: what is *measured* holds with at least the confidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce

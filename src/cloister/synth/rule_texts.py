@@ -11,8 +11,6 @@ One order may be written in many ways: `a <= b`, `NOT (b < a)`, `b - a >= 0`, `a
 (`_normal`), so that the map of rows, the fit and the drawing need to know this form alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -39,6 +37,7 @@ from cloister.tables import (
     Compare,
     Date,
     Domain,
+    Expression,
     Extended,
     In,
     Integer,
@@ -48,7 +47,6 @@ from cloister.tables import (
     Or,
     PrivateTable,
 )
-from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.names import quotation
 from cloister.tables.expression.scalars import Add, Case, Const, DateShift, Ref, Scalar, Truth
 

@@ -43,20 +43,38 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
-from cloister.session import Count, Measurer, Question
-from cloister.session.questions.spend import Spending
+from cloister.session import Count, Measurer, Question, Spending
 from cloister.synth.cutting import changes, leaves, scope_of, truth
 from cloister.synth.pieces import Integers, Pieces
 from cloister.synth.states import States
-from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real, Runs
+from cloister.tables import (
+    And,
+    Base,
+    Boolean,
+    Category,
+    Column,
+    Compare,
+    Date,
+    Domain,
+    Expression,
+    Extended,
+    Integer,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    PrivateTable,
+    Projected,
+    Real,
+    Relation,
+    Runs,
+)
 from cloister.tables.expression import expressions as conditions
 from cloister.tables.expression import scalars
 from cloister.tables.expression.evaluate import LaneScope
-from cloister.tables.expression.expressions import And, Column, Compare, Expression, IsNull, Literal, Not, Or
 from cloister.tables.expression.forms import Form, shortest
 from cloister.tables.expression.lanes import Lane
 from cloister.tables.expression.scalars import Const, Ref, Scalar
-from cloister.tables.relations.relation import Base, Extended, Projected, Relation
 
 Truths = npt.NDArray[np.bool_]
 Codes = dict[str, Integers]

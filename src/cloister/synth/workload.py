@@ -3,8 +3,6 @@
 All of it follows from public facts: the declared states, the name of the method and what the analyst wrote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 from itertools import combinations

@@ -20,10 +20,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from cloister.crypto import client_context
+from cloister.crypto import AgreementKey, SigningKey, client_context
 from cloister.errors import (
     CloisterError,
     EngineError,
@@ -43,9 +42,6 @@ from cloister.together.reading import LONGEST, table_in
 from cloister.together.roster import PROTOCOL, SignedRoster
 from cloister.together.rounds import HUB, STEPS, Round, SiteRound
 from cloister.together.site import OutOfTime, Site, SitePart
-
-if TYPE_CHECKING:
-    from cloister.crypto import AgreementKey, SigningKey
 
 _OPEN_ROUNDS = 32
 """Rounds whose plans are kept ready; others are made ready again from the journal."""

@@ -9,8 +9,6 @@ where there are enough rows. So each of these is refused, before anything is cha
 products of many columns, and trees that are filled up with more blocks than a round has room for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import prod
 
@@ -19,10 +17,9 @@ import numpy as np
 from cloister.errors import CloisterError, UnsupportedQuery
 from cloister.noise import DiscreteGaussian
 from cloister.noise.trees import Tree, check_levels
-from cloister.tables import Aggregate, Aggregation, Domain, PrivateTable, Text
+from cloister.tables import Aggregate, Aggregation, Domain, Key, PrivateTable, Text
 from cloister.tables.engines.compiler import Declared
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, KeyCodes, LevelSums, NoisedRequest, RangeSums
-from cloister.tables.engines.request import Key
 from cloister.tables.engines.row_sums import RowSums
 
 MOST_NUMBERS = 1 << 26

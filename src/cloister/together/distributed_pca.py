@@ -12,8 +12,7 @@ from cloister.crypto import AgreementKey, SigningKey
 from cloister.crypto.paillier import Paillier
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.noise import Random
-from cloister.privacy import ApproxDP
-from cloister.privacy.rational import exact_positive
+from cloister.privacy import ApproxDP, exact_positive
 from cloister.together.noisy_moments import Floats, NoisyMoments
 from cloister.together.proxy import Proxy, ProxyOwner, ProxyPlan, read_total
 

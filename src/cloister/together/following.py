@@ -1,7 +1,5 @@
 """Which of several parties has done its part, for whoever follows the work of this thread: who answers is public."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -11,16 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cloister.crypto import canonical_json, is_signed
+from cloister.crypto import SigningKey, canonical_json, is_signed
 from cloister.crypto.identities import SIGNATURE_BYTES
 from cloister.errors import CloisterError
+from cloister.privacy import Guarantee
 from cloister.privacy.plain import guarantee_from_plain
-
-if TYPE_CHECKING:
-    from cloister.crypto import SigningKey
-    from cloister.privacy import Guarantee
 
 MAGIC = b"cloister together 1\n"
 _LONGEST_HEADER = 1 << 20

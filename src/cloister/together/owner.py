@@ -12,8 +12,6 @@ The audit log has a line for each thing that happened, chained by a key that fol
 put in or left out shows. That lines are missing at the end does not; charges are in the ledger, which notices.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

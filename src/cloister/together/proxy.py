@@ -32,8 +32,6 @@ factors or that h is an N-th power. More colluders than `colluders`: up to the t
 them, and one that lies makes the sum wrong. A joint table (`JointTable`) asks for no such belief in its hub.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ whatever the text looks like. How far a row moves a number is not in the text: i
 of a relation that is made of them here (`reading_relations.py`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -16,8 +14,7 @@ import numpy as np
 from cloister.errors import CloisterError
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, SummedNoise
 from cloister.noise.laws import law_from, number_from
-from cloister.noise.strategies import Product, Written
-from cloister.noise.trees import Tree
+from cloister.noise.strategies import Product, Tree, Written
 from cloister.tables import Aggregate, Aggregation, Binned, Domain, Runs, Strided
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, Integers, KeyCodes, LevelSums, NoisedRequest, RangeSums
 from cloister.tables.engines.row_sums import Fit, RowSums

@@ -11,8 +11,6 @@ A public table is the site's own, by the name that the hub calls it. The text ha
 what their codes mean: with other rows here the request is refused, since the hub would read another answer than was computed.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -22,15 +22,12 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cloister.crypto import canonical_json, fingerprint, is_signed
+from cloister.crypto import SigningKey, canonical_json, fingerprint, is_signed
 from cloister.errors import InvalidDeclaration
 from cloister.noise.shares import NoiseShares, Whole
 from cloister.printable import is_text
-
-if TYPE_CHECKING:
-    from cloister.crypto import SigningKey
 
 PROTOCOL = 1
 MOST_SITES = 1000

@@ -1,7 +1,5 @@
 """Owners who send once, encrypted and sealed: what plans and parties of a proxy and of a service provider have in common."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

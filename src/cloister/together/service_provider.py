@@ -23,8 +23,6 @@ that has garbled takes no second message, the same one included; with a `journal
 plan under its key, into which the same ciphertexts would fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -38,10 +36,8 @@ from cloister.crypto.masking import add_mask
 from cloister.crypto.paillier import EncryptedVector, Paillier, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.together.circuits.moments import Moments
+from cloister.together.circuits import BlindedSum, Moments, Transport, run_evaluator, run_garbler
 from cloister.together.circuits.program import MOST_BYTES, Program
-from cloister.together.circuits.programs import BlindedSum
-from cloister.together.circuits.protocol import Transport, run_evaluator, run_garbler
 from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.messages import refused, unpack
 from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan

@@ -7,16 +7,10 @@ threshold − 1 given values, so each set of values is as likely under every sec
 depends on the numbers; shares are made and joined once a round, on machines of their owners.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from cloister.noise import default_random
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
+from cloister.noise import Random, default_random
 
 PRIME = 2**256 + 297
 SHARE_BYTES = 33

@@ -7,8 +7,6 @@ name can end early and go on as words of the plan. Rows that are made in several
 words grow with the request and not with how often a column is used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any, TypeAlias

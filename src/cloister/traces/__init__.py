@@ -24,8 +24,6 @@ Lives here: what depends on the order of things in time or on where they are. Ma
 declaration, or noise of its own making (`noise` has the laws).
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

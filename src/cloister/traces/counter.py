@@ -22,8 +22,7 @@ from cloister.noise._checks import level as confidence_level
 from cloister.noise._checks import whole
 from cloister.noise.matrix import sum_of_laplace
 from cloister.noise.mechanism import source
-from cloister.privacy.guarantee import ZCDP, PureDP
-from cloister.privacy.rational import Exact, exact, exact_positive, text_of
+from cloister.privacy import ZCDP, Exact, PureDP, exact, exact_positive, text_of
 from cloister.traces.banded import WIDEST, BandedSums, banded_matrix
 from cloister.traces.levels import Level, Protection, WindowLevel
 from cloister.traces.square_root import RootSums, square_root_matrix

@@ -14,8 +14,6 @@
 Nothing of this is said by anything that leaves: how many readings were late is private too.
 """
 
-from __future__ import annotations
-
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence

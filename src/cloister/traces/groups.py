@@ -35,8 +35,7 @@ from cloister.errors import InvalidParameter
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
 from cloister.noise._checks import whole
 from cloister.printable import margin_text
-from cloister.privacy import Guarantee
-from cloister.privacy.rational import Exact
+from cloister.privacy import Exact, Guarantee
 from cloister.session import Measurer, Spending
 from cloister.tables import Date, Moment, PrivateTable
 from cloister.traces.journeys import FARTHEST, JourneyMethod, check_floats, declared_journeys

@@ -38,8 +38,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, default_random
 from cloister.printable import margin_text
-from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, zcdp_within
-from cloister.privacy.rational import Exact, text_of
+from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, text_of, zcdp_within
 from cloister.session import Frame, Measurer, Series, Spending
 from cloister.tables import Date, Domain, Integer, Moment, Place, PrivateTable, Real, Text
 from cloister.tables.declaring.regions import PARTS

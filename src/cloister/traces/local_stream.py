@@ -23,9 +23,7 @@ from cloister.noise import Random
 from cloister.noise._checks import level as confidence_level
 from cloister.noise._checks import whole
 from cloister.noise.mechanism import source
-from cloister.privacy.filters import SlidingFilter
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact
+from cloister.privacy import Exact, PureDP, SlidingFilter
 from cloister.traces.levels import Protection, WindowLevel
 from cloister.traces.policies import Absorption, Decreasing, Distribution, Policy, Sampled, Uniform, Values
 from cloister.traces.step_lock import StepLock

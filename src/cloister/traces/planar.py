@@ -32,8 +32,7 @@ from cloister.noise._checks import whole
 from cloister.noise.enclosure import Enclosure, exp_below, lies_below
 from cloister.noise.mechanism import set_fields, source
 from cloister.noise.random import check_count
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive, text_of
+from cloister.privacy import Exact, PureDP, exact_nonnegative, exact_positive, text_of
 
 Points = npt.NDArray[np.float64]
 

@@ -35,8 +35,7 @@ from cloister.noise._checks import level as confidence_level
 from cloister.noise._checks import whole
 from cloister.noise.matrix import sum_of_laplace
 from cloister.printable import margin_text
-from cloister.privacy import Guarantee
-from cloister.privacy.rational import Exact
+from cloister.privacy import Exact, Guarantee
 from cloister.session import Measurer, Spending
 from cloister.tables import PrivateTable
 from cloister.traces.groups import Groups, Integers, StayCounts, declared_stays

@@ -4,8 +4,6 @@ What is kept of the data between steps is as secret as the data, and a reading t
 by twice what the noise was scaled to. So a step *draws* first, in variables of its own, and *keeps* once.
 """
 
-from __future__ import annotations
-
 import copy
 import threading
 from collections.abc import Callable

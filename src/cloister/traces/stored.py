@@ -19,8 +19,7 @@ from cloister.errors import InvalidParameter, LedgerError, MissingBound
 from cloister.ledger import Ledger
 from cloister.ledger.measure import in_measure, kind_of
 from cloister.noise import Random
-from cloister.privacy.guarantee import ZCDP, Guarantee, PureDP
-from cloister.privacy.rational import Exact, exact, text_of
+from cloister.privacy import ZCDP, Exact, Guarantee, PureDP, exact, text_of
 from cloister.traces import policies
 from cloister.traces.averaging import ModelAverage
 from cloister.traces.counter import Counter, Readings, _Mechanism

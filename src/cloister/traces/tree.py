@@ -8,8 +8,6 @@ Claim: a reading is in at most `levels` published nodes, one a level, where `lev
 first step is in the nodes that close at 1, 2, 4, 8, …, one of every level, so the claim is tight. ∎
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

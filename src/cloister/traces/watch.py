@@ -29,13 +29,11 @@ import numpy as np
 from cloister.crypto import canonical_json
 from cloister.errors import InvalidParameter, LedgerError, UnsupportedQuery
 from cloister.privacy import Guarantee
-from cloister.session import Door, History, Purchase, Question, Release
+from cloister.session import Door, Frame, History, Part, Purchase, Question, Release
 from cloister.session.execution.answer import released_from
 from cloister.session.execution.stepping import meaning, name_of, obstacle
-from cloister.session.planning.plan import Part
 from cloister.session.questions.spend import Spending, spend_of
 from cloister.session.releases.formulas import Reading
-from cloister.session.releases.frames import Frame
 from cloister.session.releases.store import Stored
 from cloister.tables import And, Category, Column, Compare, Expression, Literal, PrivateTable, Relation
 from cloister.tables.declaring.moments import DAY, moment_of

@@ -18,9 +18,7 @@ from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.noise import AboveThreshold, DiscreteLaplace, Random
 from cloister.noise._checks import whole
 from cloister.noise.mechanism import integer_array, source
-from cloister.privacy.filters import SlidingFilter
-from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_positive, text_of
+from cloister.privacy import Exact, PureDP, SlidingFilter, exact, exact_nonnegative, exact_positive, text_of
 from cloister.traces.levels import Protection, WindowLevel
 from cloister.traces.policies import Adaptive, Memory, Policy, Values
 from cloister.traces.step_lock import StepLock

@@ -35,8 +35,6 @@ are answered from masked cells, which the client uploads in batches.
 May not live here: ciphers (`crypto` has them) and privacy of answers (whoever has the keys reads everything).
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

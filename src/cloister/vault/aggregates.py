@@ -5,8 +5,6 @@ The server adds nothing up: it returns the records of the match, and the client 
 fractions that are rounded once, so no order of records changes a result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import partial

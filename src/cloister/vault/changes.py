@@ -11,8 +11,6 @@ Clients that share one state notice all of this at once. Clients with states of 
 and root, not before.
 """
 
-from __future__ import annotations
-
 import hmac
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

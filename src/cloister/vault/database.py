@@ -1,8 +1,6 @@
 """SQLite files, for the store and for the client's state: opened alike, and silent about what is in them; and what a server's
 database has in common with them."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from abc import ABC, abstractmethod

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cloister.errors import CloisterError
 
-__all__ = ["BackupExpired", "Conflict", "DuplicateKey", "Tampered"]
-
 
 class Tampered(CloisterError):
     """What the store returned is not what this client wrote last."""

@@ -9,8 +9,6 @@ so what is hashed in a bucket is read in one way; a different set with the same 
 node above it, or of HMAC-SHA-256 in a leaf. Buckets and nodes begin with different bytes, so none passes for another.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

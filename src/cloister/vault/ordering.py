@@ -10,8 +10,6 @@ Claim: sorted and cut by the client, what comes back is what sorting all records
 that was, and its value beyond theirs. A stale entry leads to a record whose value is elsewhere: it counts where its value is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -9,8 +9,6 @@ Claim: the number of nodes on each level is a function of the size R. Proof: spl
 remain are digits 1 or 2 without a gap: the bijective base-2 numeral of R, of which each R has one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any

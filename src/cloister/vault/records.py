@@ -11,8 +11,6 @@ Claim 3: of a person who was forgotten, no value opens. Sketch: the key of each 
 too. Their pseudonym is random, encrypted under the data set's key, and leads to nothing once the state has lost it.
 """
 
-from __future__ import annotations
-
 import binascii
 import json
 from collections.abc import Mapping

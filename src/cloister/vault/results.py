@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Deleted", "Documents", "Inserted", "Updated"]
-
 
 @dataclass(frozen=True)
 class Inserted:

@@ -10,8 +10,6 @@ Names of tables are hexadecimal digits that a keyed hash made, so no name of a c
 embedded store, an SQLite file; `postgres.py` has a server's. They differ in types and in how a writer waits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, NamedTuple

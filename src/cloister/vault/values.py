@@ -7,8 +7,6 @@ Padding: one byte 0x80, then zeros, up to the next length that PADMÉ allows (Ni
 bytes it shows O(log log L) bits, and it adds at most 12 % beyond 32 bytes.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math

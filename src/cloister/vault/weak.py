@@ -24,14 +24,12 @@ shows by itself where a digit is 0 or 2^31; of one prefix the digits are F and F
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from cloister.vault.fields import MISSING, Field
 from cloister.vault.ranges import Domain
 from cloister.vault.values import comparable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["Deterministic", "OrderRevealing", "token"]
 

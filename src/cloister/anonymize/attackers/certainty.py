@@ -3,8 +3,6 @@
 Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam (2006) broke k-anonymity with these two.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cloister.anonymize.attackers.target import Attack, Target

@@ -5,8 +5,6 @@ Between versions of one table, from which people go and to which others come, m-
 stays is in classes with the same sensitive values in each version. Nothing here makes such versions.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -4,8 +4,6 @@ Part of what it predicts is what any table about such people teaches (that smoki
 anybody's privacy); so it is measured against a learner that has never seen the target's row.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -3,8 +3,6 @@
 Sweeney (2002) found a governor's medical record with the voter list of Cambridge.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

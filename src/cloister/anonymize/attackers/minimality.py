@@ -5,8 +5,6 @@ release may have come from. Tables of which something finer could have been publ
 no longer what somebody's value is to be guessed by. Models of privacy are counted from the classes alone, and do not see this.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 Li, Li and Venkatasubramanian (2007) broke ℓ-diversity with these two.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from cloister.anonymize.attackers.target import Attack, Target

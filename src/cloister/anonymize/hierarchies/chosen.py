@@ -1,8 +1,6 @@
 """What a column gets that was given no hierarchy: dates by the calendar, numbers by intervals, codes by their beginnings, and
 categories by what is alike in the table."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Dates by month, quarter, half, year, decade, century."""
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import dataclass
 

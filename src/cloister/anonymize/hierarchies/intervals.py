@@ -1,7 +1,5 @@
 """Intervals of numbers: of equal widths, or between given borders."""
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ Two categories are joined where that loses the least mutual information with the
 divergence of what their rows have in those columns; rare categories are cheap to join, and so are twins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

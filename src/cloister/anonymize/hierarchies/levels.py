@@ -1,7 +1,5 @@
 """What the rules have in common: a missing value keeps to itself, the top joins everything."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

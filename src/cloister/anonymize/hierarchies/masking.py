@@ -1,7 +1,5 @@
 """Texts of which fewer and fewer characters are shown: postcodes, telephone numbers, codes of diseases."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cloister.anonymize.encoded import Encoded, EncodedColumn

@@ -1,17 +1,14 @@
 """What a metric is: how much a recoding loses; smaller is better."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from cloister.anonymize.problem import Problem
-    from cloister.anonymize.recoding import Recoded
+from cloister.anonymize.problem import Problem
+from cloister.anonymize.recoding import Recoded
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,10 +1,8 @@
 """Metrics that count bits: non-uniform entropy, and the Kullback–Leibler divergence from the table as it was."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +10,8 @@ import numpy.typing as npt
 from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import tally_of
 from cloister.anonymize.metrics.base import Counted, Floats, LatticeMetric, Metric, dot, leaves_of, rows_of
-
-if TYPE_CHECKING:
-    from cloister.anonymize.problem import Problem
-    from cloister.anonymize.recoding import Recoded
+from cloister.anonymize.problem import Problem
+from cloister.anonymize.recoding import Recoded
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,9 @@ import numpy.typing as npt
 from cloister.anonymize.metrics.base import Counted, LatticeMetric, Metric, dot, rows_of
 from cloister.anonymize.metrics.information import Ambiguity, Divergence, Entropy
 from cloister.anonymize.metrics.shares import CertaintyPenalty, Loss, Precision
+from cloister.anonymize.problem import Problem
+from cloister.anonymize.recoding import Recoded
 from cloister.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from cloister.anonymize.problem import Problem
-    from cloister.anonymize.recoding import Recoded
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,17 @@ from the levels alone, before a row is counted, and never falls from one level t
 on.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.metrics.base import Counted, Floats, LatticeMetric, Metric, dot, leaves_of
-from cloister.anonymize.recoding import RecodedColumn
-
-if TYPE_CHECKING:
-    from cloister.anonymize.problem import Problem
-    from cloister.anonymize.recoding import Recoded
+from cloister.anonymize.problem import Problem
+from cloister.anonymize.recoding import Recoded, RecodedColumn
 
 
 class ShareMetric(Metric):

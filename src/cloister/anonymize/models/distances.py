@@ -4,8 +4,6 @@ Only the values that stand in a class are looked at. What the others add is in r
 classes over 1,000 values take milliseconds.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ratios of whole numbers, a class each, compared with a bound exactly: 1/5 meets 0.2, whatever floating point makes of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any

@@ -9,8 +9,6 @@ suppression.py: cells emptied. pseudonyms.py: keyed hashes.
 None of these is differential privacy: each docstring says what it protects and what it does not.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

@@ -1,7 +1,5 @@
 """Top and bottom coding, and rounding: extreme values cut off, numbers told coarsely."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

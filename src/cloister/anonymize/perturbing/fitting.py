@@ -1,7 +1,5 @@
 """Best-fit noise: a column replaced by draws from the distribution that fits it best, a category by the table's frequencies."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping, Sequence

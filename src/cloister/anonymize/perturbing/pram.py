@@ -1,7 +1,5 @@
 """PRAM, the post-randomisation method: each record's category is drawn again, with probabilities that the analyst knows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -12,8 +12,7 @@ import numpy as np
 
 from cloister.anonymize.perturbing.columns import Columns
 from cloister.errors import InvalidParameter
-from cloister.noise import Random
-from cloister.noise.random import default_random
+from cloister.noise.random import Random, default_random
 
 _TAG = b"cloister pseudonym "
 _ALPHABET = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz234567", dtype=np.uint8)

@@ -1,7 +1,5 @@
 """Targeted record swapping: who stands out at a place changes places with somebody alike elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

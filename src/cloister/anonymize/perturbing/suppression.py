@@ -1,7 +1,5 @@
 """Local suppression: the fewest cells emptied that make every record one of k alike."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Values that change places: rank swapping, and shuffling."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

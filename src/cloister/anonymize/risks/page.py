@@ -1,15 +1,9 @@
 """The risk of a table as a page: plain words first, then numbers, then what they do not say, and a place to sign."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from cloister.anonymize.paper import bars, document, facts, paired_bars, section, signature, table
+from cloister.anonymize.risks.summary import Risk
 from cloister.anonymize.risks.words import LIMITS, added_warnings, answer, per_cent, sensitive_sentences
 from cloister.printable import escape
-
-if TYPE_CHECKING:
-    from cloister.anonymize.risks.summary import Risk
 
 _BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, None))
 

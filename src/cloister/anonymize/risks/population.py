@@ -1,7 +1,5 @@
 """The table against a table of the population: how many people each row could be."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -13,8 +13,6 @@ Li, Qardaji and Su (2012, Theorem 5) bound h(m) by the tail Σ f(j; m) alone, as
 Here the difference is kept: the same promise with a smaller k.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache

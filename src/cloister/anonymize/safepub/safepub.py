@@ -25,8 +25,7 @@ from cloister.anonymize.safepub.parameters import delta_of, largest_rate, least_
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.noise import Exponential, Random, default_random
 from cloister.noise.bernoulli import bernoulli
-from cloister.privacy import ApproxDP
-from cloister.privacy.rational import Exact, exact, exact_positive, exact_probability
+from cloister.privacy import ApproxDP, Exact, exact, exact_positive, exact_probability
 from cloister.tables import Boolean, Category, Date, Domain, Integer, Real
 
 _MOST_VALUES = 100_000

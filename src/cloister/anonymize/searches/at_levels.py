@@ -1,7 +1,5 @@
 """No search at all: the levels were chosen already, by hand or from a frontier."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -5,8 +5,6 @@ one label stands together, and the smallest label of two places is the label of 
 often they occur, or, where there are many, in the order of the alphabet (postcodes, names).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which nodes of a lattice are allowed: the whole picture, for drawing it and for choosing by hand."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ What is ruled out is a cone, all nodes over one or all under one. Both are made 
 (whether a node stands no higher in that column), so that a cone is a few passes over as many words as there are nodes / 64.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -6,8 +6,6 @@ nodes those are follows from how much each level says: on the way up a column a 
 the column told is gone, since it has then about half as many states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """What a search knows of a node: how many rows would be suppressed there, whether that is allowed, what it scores."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Searches by name, loaded when they are first asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from inspect import signature

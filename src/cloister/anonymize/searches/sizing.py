@@ -6,8 +6,6 @@ up its own. Where there are more numbers than can be tallied they are mixed into
 class looks larger than it is, never smaller, and what is too small is too small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

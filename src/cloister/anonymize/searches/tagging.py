@@ -11,8 +11,6 @@ neither allowed nor cheap and end both ways; then the others, the cheapest first
 else.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What to say where nothing meets the models: which column is in the way, and what would do; in advance where that is known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

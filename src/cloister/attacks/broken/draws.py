@@ -4,16 +4,13 @@
 and not floating point itself; `floating_laplace` is the mistake of floating point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from cloister.noise import Random
+from cloister.noise import Random
 
 Floats = NDArray[np.float64]
 GRID = 2.0**-20

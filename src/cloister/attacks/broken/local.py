@@ -1,21 +1,17 @@
 """Mistakes at the source: reports of single people that say more than their ε allows."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloister.attacks.broken.draws import Floats, bernoulli, on_grid, uniform
 from cloister.attacks.broken.twin import ChannelTwin, Matrix, Twin
+from cloister.noise import Random
 from cloister.privacy.guarantee import PureDP
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 _VALUES = 4
 _TRUTHFUL = math.e / (math.e + _VALUES - 1)

@@ -1,21 +1,17 @@
 """Something that should have been declared was looked up in the data: a bound, a scale, a grid, a domain, a hierarchy level."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloister.attacks.broken.draws import Floats, bernoulli, exponential, noised, noisy, uniform
 from cloister.attacks.broken.twin import Twin
+from cloister.noise import Random
 from cloister.privacy.guarantee import ApproxDP, PureDP
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 
 def _clamp_at_maximum(data: Any, n: int, random: Random) -> Floats:

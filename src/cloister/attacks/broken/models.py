@@ -1,19 +1,15 @@
 """Models that don't keep what they promise, each reduced to the one step in which it goes wrong."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cloister.attacks.broken.draws import Floats, noised, noisy
 from cloister.attacks.broken.twin import Twin
+from cloister.noise import Random
 from cloister.privacy.guarantee import PureDP
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 
 def _columns(data: Any) -> tuple[Floats, Floats]:

@@ -1,16 +1,12 @@
 """The right formula, drawn wrongly; and a formula whose noise can't reach where it must."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.attacks.broken.draws import Floats, exponential, floating_laplace, noised
 from cloister.attacks.broken.twin import ChannelTwin, Matrix, Twin
+from cloister.noise import Random
 from cloister.privacy.guarantee import ApproxDP, PureDP
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 
 def _floating(data: Any, n: int, random: Random) -> Floats:

@@ -1,7 +1,5 @@
 """Noise that is too small for what one person can change."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,18 +1,14 @@
 """Noise made by several parties that is too small: for those who know a part of it, or when fewer take part than planned."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cloister.attacks.broken.draws import Floats, laplace, on_grid, uniform
 from cloister.attacks.broken.twin import ChannelTwin, Matrix, Twin
+from cloister.noise import Random
 from cloister.privacy.guarantee import PureDP
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 _PARTIES = 10
 

@@ -5,20 +5,16 @@ are above; after the c-th they stop (−1). With ε₁ for the threshold and ε�
 threshold noise of scale 1/ε₁ and query noise of scale 2c/ε₂ (their Algorithm 1).
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cloister.attacks.broken.draws import Floats, laplace, noisy
 from cloister.attacks.broken.twin import Twin
+from cloister.noise import Random
 from cloister.privacy.guarantee import PureDP
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 
 def sparse_vector(

@@ -1,20 +1,16 @@
 """More was released than was charged: noise used twice, parts forgotten, second tries for nothing, sums of ε that don't hold."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloister.attacks.broken.draws import Floats, bernoulli, laplace, noised, noisy
 from cloister.attacks.broken.twin import ChannelTwin, Matrix, Twin
+from cloister.noise import Random
 from cloister.privacy.guarantee import ApproxDP, PureDP
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 
 def _reused(data: Any, n: int, random: Random) -> Floats:

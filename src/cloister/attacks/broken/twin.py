@@ -1,20 +1,16 @@
 """What a broken twin is: a mechanism with a claim that it doesn't keep, beside one that keeps it, and two worlds that show it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cloister.attacks.audit import audit
 from cloister.attacks.channel import ChannelAudit, audit_channel
 from cloister.attacks.result import AuditResult
+from cloister.noise import Random
 from cloister.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 Matrix = Sequence[Sequence[Any]]
 

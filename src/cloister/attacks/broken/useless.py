@@ -1,7 +1,5 @@
 """Published numbers that are wrong without leaking anything: what they cost is truth, and here is how much."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

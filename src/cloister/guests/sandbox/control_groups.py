@@ -6,8 +6,6 @@ one the host looks at the processes below the fork server while a run lasts: the
 them are ended. That is slower than the kernel; what stands before it is that a guest can start no process at all.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -6,8 +6,6 @@ runs in place of its source, and wheels bring none. The folder is the user's own
 runs code of theirs in every guest.
 """
 
-from __future__ import annotations
-
 import compileall
 import hashlib
 import json

@@ -6,8 +6,6 @@ socket, moves into a file system of its own, gives up what it could do, and only
 does, it is killed with whatever is left; the answer is the same for every end. The standard library alone, and `app.py`.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import ctypes

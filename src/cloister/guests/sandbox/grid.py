@@ -6,8 +6,6 @@ it does, and what is left of a step is waited for. An answer comes when the time
 the sandbox, before any row is read: reading them is within it.
 """
 
-from __future__ import annotations
-
 import math
 import time
 

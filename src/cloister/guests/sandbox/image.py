@@ -4,8 +4,6 @@ It is made once for each version of its parts, in a folder that nobody but this 
 of ours, so whoever can change it needs no guest. Its digest is checked each time before it is loaded.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Which of the two sandboxes a guest runs in, and what this machine has of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -10,8 +10,6 @@ files; a control group where an administrator gave one.
 then one person would move two blocks. So runs begin on a grid of time (`grid.py`).
 """
 
-from __future__ import annotations
-
 import base64
 import fcntl
 import json

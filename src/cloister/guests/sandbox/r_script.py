@@ -1,7 +1,5 @@
 """A guest in R: one text that holds the rows, the guest's code, and how its numbers are written down."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ load of the machine (`sysinfo`), whatever drops or looks up cached pages, and ev
 shared mappings too: their inode numbers come from counters of the whole machine, which one run could move and the next one read.
 """
 
-from __future__ import annotations
-
 import platform
 import struct
 

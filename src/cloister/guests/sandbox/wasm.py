@@ -1,7 +1,5 @@
 """The host's side of the sandbox: a worker, and runs of one guest in it, each from the same beginning."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

@@ -7,8 +7,6 @@ epochs are looked at between instructions, and one instruction may fill a gigaby
 fork.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -1,8 +1,6 @@
 """People as callers: by an API token, by the id of a person, and the same person once more before what was made leaves; straight
 from the database, so that what was blocked, ended or revoked counts from the next look on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The second gate: may this person do this to that object, in this context? Denials say the rule and whom to ask."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -9,12 +7,11 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
-from cloister.errors import AccessDenied
+from cloister.errors import AccessDenied, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import Facts, facts_of, inside, project_of, who_of
 from cloister.hub.decisions.policy import Context, Decision, Object, Spend, actions, decide, decide_together, denied
 from cloister.hub.hub import Hub
-from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person
 
 

@@ -4,8 +4,6 @@
 institution's rules. It is never changed; a change of any of them makes a new generation, and that a new `Facts`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time

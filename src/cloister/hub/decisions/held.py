@@ -1,13 +1,11 @@
 """The tables that a decision is made for: it is carried out on these very tables, or not at all, however slow it was."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from cloister.hub.problems import Conflict
+from cloister.errors import Conflict
 from cloister.query import Session
 from cloister.session.state.lineage import SharedRows
 from cloister.tables import PrivateTable, PublicTable

@@ -5,8 +5,6 @@ database that no steps lead from to the tables of this version is refused before
 in tables of the version before is copied at each opening (`copying.py`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from collections.abc import Iterator
@@ -24,8 +22,6 @@ from cloister.errors import CloisterError
 from cloister.hub.database import Base, Database, every_model
 from cloister.hub.edition import EDITION
 from cloister.hub.migrations.copying import copy_former
-
-__all__ = ["OtherVersion", "bring_up_to_date", "configuration"]
 
 _LOCK = 0x636C6F6973746572
 

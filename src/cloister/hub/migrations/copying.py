@@ -9,8 +9,6 @@ Nothing writes into them any more but a process of that version. Their rows are 
 (`migrations/copying.py`); the next version drops them, and this file.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What Alembic runs around the steps: on the connection that it is given, in one transaction."""
 
-from __future__ import annotations
-
 from alembic import context
 
 from cloister.hub.database import Base, every_model

@@ -5,8 +5,6 @@ NULL, `!` each value once, `#` with an index; `>table` points to that table's id
 constraints and indexes follow the convention of `hub/database.py`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

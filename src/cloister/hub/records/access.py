@@ -1,7 +1,5 @@
 """Who may do what: grants, requests, the institution's rules, projects and algorithms."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """People, what proves who they are, and the links by which they come in."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Questions that are kept, dashboards of their answers, and the keys under which requests were answered."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

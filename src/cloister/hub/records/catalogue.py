@@ -2,8 +2,6 @@
 `storage`, encrypted.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

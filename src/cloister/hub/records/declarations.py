@@ -6,8 +6,6 @@
 A bound that is copied from the data says something about the rows. So each has its public reason beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Long work, as it waits, runs and ends."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who is meant: a person by their address or their id, and the names of several."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -9,8 +7,7 @@ from collections.abc import Iterable
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidParameter
-from cloister.hub.problems import Missing
+from cloister.errors import InvalidParameter, Missing
 from cloister.hub.records.accounts import Person
 
 _EMAIL = re.compile(r"[^\s@<>\"(),:;\\\[\]]{1,64}@[^\s@<>\"(),:;\\\[\]]{1,255}")

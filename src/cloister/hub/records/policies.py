@@ -5,8 +5,6 @@ it governs; a policy closes its data set, or its column. Which rows these are is
 end them, and to anyone who looks after the hub.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What left, of every kind, in one table; to whom it was shown, and where it is published."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

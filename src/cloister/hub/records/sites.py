@@ -1,7 +1,5 @@
 """What processes of the hub leave for one another about sites and key holders: messages with their answers, and who called."""
 
-from __future__ import annotations
-
 from sqlalchemy import BigInteger, Float, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 

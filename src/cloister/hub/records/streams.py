@@ -1,7 +1,5 @@
 """Streams: what is declared of one, the keys of its devices, what waits for its step, and what was released."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Surveys: how they are composed, what came in, and which invitations are still good."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The audit log: who did what to which, when, why, and at what cost; and what was noticed about it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The API of releases of every kind: lists, files, with whom one is shared, its name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -9,12 +7,11 @@ from fastapi import APIRouter, Path, Query
 from pydantic import create_model
 from starlette.responses import Response
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, Missing
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.decisions.facts import facts_of, project_of
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.problems import Missing
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View, Which
 from cloister.hub.releases.pooling import pooling_api

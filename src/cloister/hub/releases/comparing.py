@@ -4,8 +4,6 @@ Only who owns the data set, and sees the release, has it made and looks at it. I
 at each look, and has no file. A kind says what is compared (`AgainstRows`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,10 +12,9 @@ from typing import Any, NoReturn
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.releases import StoredRelease

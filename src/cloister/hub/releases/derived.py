@@ -7,8 +7,6 @@
   of them. What came from a data set that is closed is shown to nobody further.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any

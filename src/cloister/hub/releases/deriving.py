@@ -5,11 +5,9 @@ each of them as a program does (`read_release`); what binds their sources binds 
 What was made twice of the same is one release.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
@@ -24,10 +22,8 @@ from cloister.hub.platform.trail import write
 from cloister.hub.records.policies import policy_in
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import check_derived
+from cloister.hub.releases.kinds import ReleaseKind
 from cloister.hub.releases.reading import read_release
-
-if TYPE_CHECKING:
-    from cloister.hub.releases.kinds import ReleaseKind
 
 DERIVE = "release.derive"
 """The action of the entries about it."""

@@ -1,10 +1,8 @@
 """What a service says of a kind of release that is its own: everything else about releases is one for all kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sqlalchemy.orm import Session as Db
 
@@ -12,11 +10,9 @@ from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.web.languages import Language
-
-if TYPE_CHECKING:
-    from cloister.privacy import Guarantee
-    from cloister.session import Frame
-    from cloister.tables import Domain
+from cloister.privacy import Guarantee
+from cloister.session import Frame
+from cloister.tables import Domain
 
 Which = Literal["all", "mine", "shown", "projects"]
 """The parts of a list."""

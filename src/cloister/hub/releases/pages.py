@@ -1,7 +1,5 @@
 """The pages of releases: for each kind its list, and one by one; and what may be done with a release of any kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 from urllib.parse import urlencode

@@ -4,10 +4,8 @@ Owners synthesise apart; somebody who may read each of the tables pools them, in
 (`deriving.py`). What holds: a person of one population has the guarantee of that one, a person of several the sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Request
 from pydantic import Field
@@ -19,6 +17,7 @@ from cloister.hub.description import Taken, example
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.releases.deriving import keep_derived, read_sources
+from cloister.hub.releases.kinds import ReleaseKind
 from cloister.hub.releases.reading import read_release, releases_of
 from cloister.hub.releases.shapes import ReleaseLine, Title
 from cloister.hub.web.flashes import go
@@ -26,9 +25,6 @@ from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render
 from cloister.hub.web.routing import Pages, Routes
 from cloister.hub.work.concurrency import working
-
-if TYPE_CHECKING:
-    from cloister.hub.releases.kinds import ReleaseKind
 
 _SHOWN = 50
 _MOST = 20

@@ -9,8 +9,6 @@ Facts are read here, and the policy decides (`policy/shares.py`): of a share, wh
 network and with the sign-in of its reader; of what was asked in a project, whether the owner of the data ever let this member in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -18,7 +16,7 @@ from sqlalchemy import ColumnElement, false, or_, select, true
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response, StreamingResponse
 
-from cloister.errors import AccessDenied
+from cloister.errors import AccessDenied, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_for
 from cloister.hub.decisions.checking import allowed, context_of, refusal_of
@@ -27,7 +25,6 @@ from cloister.hub.decisions.policy import Decision, Object
 from cloister.hub.decisions.policy.shares import SHARE, asleep, let_in, not_let_in
 from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import left
-from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row

@@ -1,7 +1,5 @@
 """The bodies of the API of releases, of every kind. Unknown fields are refused."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Self
 

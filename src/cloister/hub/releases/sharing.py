@@ -3,8 +3,6 @@
 Nobody is looked up: a share is with an address, whoever has it here, so that no answer tells whether somebody does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import own_project
 from cloister.hub.decisions.policy import why
@@ -20,7 +18,6 @@ from cloister.hub.decisions.policy.shares import SHARE
 from cloister.hub.hub import Hub
 from cloister.hub.labels import check_title
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.people import folded
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease

@@ -5,8 +5,6 @@ kind, and its id (`people_synthetic_1f3a9c2b`). The rules are those of the relea
 program that asks what another shows takes it as a download does. The audit log has each query.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Mapping

@@ -4,13 +4,9 @@ What all of them stand on (accounts, access, catalogue, …) is in `hub/platform
 `hub/work`, and what holds for all that left in `hub/releases`. A service uses only the names that another's `__init__` exports.
 """
 
-from __future__ import annotations
-
 import importlib
 
 from cloister.hub.service import Service
-
-__all__ = ["all_services"]
 
 _NAMES = (
     "platform.trail",  # first: everybody writes into it, and it is closed last

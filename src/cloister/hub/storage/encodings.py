@@ -13,8 +13,6 @@ Names that are missing at the end of the first line, as sheets leave them, are f
 them too (`spelling.py`).
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from itertools import islice

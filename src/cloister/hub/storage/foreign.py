@@ -9,8 +9,6 @@ What is said of a file is one of the texts below. Of the reader's own words noth
 place is said as sheets do it: line 7, column D.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

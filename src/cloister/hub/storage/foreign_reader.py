@@ -9,8 +9,6 @@ Formulas are not computed: the value that the program which saved the sheet had 
 entities are never followed: the readers have nothing that would.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime
 import encodings.cp437  # noqa: F401 - of names in archives: zipfile would load it when no file can be opened any more

@@ -1,7 +1,5 @@
 """How much an upload may be, and what it may be."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cloister.errors import InvalidParameter

@@ -11,8 +11,6 @@ A month may be written by its name, in full or short, in the languages of `_LANG
 clear, and 31 March 2026 and March 31, 2026 are read under either order.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Mapping

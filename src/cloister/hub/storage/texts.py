@@ -14,8 +14,6 @@ chance are told from a table, where the first line is one too.
 Only the first lines are looked at, at the upload, for whoever sent the file; what is said of them quotes nothing.
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 import re

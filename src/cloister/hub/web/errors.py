@@ -1,7 +1,5 @@
 """A refusal or a failure as what leaves: problem details under /api, a page elsewhere."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

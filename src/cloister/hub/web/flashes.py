@@ -1,7 +1,5 @@
 """One sentence for the page after a redirect ("Access was granted."), carried by a signed cookie that the next page removes."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -1,7 +1,5 @@
 """How guarantees, numbers and times are written on a page: pure functions of the value, the language's locale and the zone."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo

@@ -4,8 +4,6 @@ The token of a form is a signature of the sign-in (or, before there is one, of a
 another sign-in, has none that fits. Handlers take `form: FormDep`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated

@@ -4,8 +4,6 @@ A demonstration has a story besides: what each of its people does in five minute
 who plays which part (`hub.parts[STORY]`, by the id of a person); no other hub has one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC

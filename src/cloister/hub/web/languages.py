@@ -6,8 +6,6 @@ Where one English word has two translations, its context says which: `pgettext("
 A text into which values were put already is known by its shape (`retelling.py`).
 """
 
-from __future__ import annotations
-
 import gettext
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A service's link names its group (`service.Link`). What a caller's roles may not
 link is left is that link. So no menu has more than seven entries: the first page, and a group each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Starlette's own reader keeps files that are not small in plain temporary files. 
 come, once the fields that stand before it are known; so the token against forgery is checked before the first byte is kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

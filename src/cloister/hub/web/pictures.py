@@ -1,7 +1,5 @@
 """Pictures in the colours of the page that shows them, a light one or a dark one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

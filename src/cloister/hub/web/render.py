@@ -16,8 +16,6 @@ request and is needed inside macros too (the token of forms, the reader's time z
 page is made.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar

@@ -8,8 +8,6 @@ what somebody wrote; the catalogue has these words under a context, since one wo
 settled").
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What routes share, in the API and on pages; and how a route of the API is written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, TypeVar
 

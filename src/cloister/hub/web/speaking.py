@@ -11,8 +11,6 @@ page's own template, then in those beside it, then where it is at home.
 ('0.1 in the field “Spend”', '“x” in the field “Spend” is invalid', 'age: a whole number from 0 to 120')
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

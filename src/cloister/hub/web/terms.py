@@ -5,8 +5,6 @@ one, to the hub's help. What ε means stands at the end of the page, and the sty
 is on the link; a finger that touches it comes to the help. No script is needed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Conflict
 from cloister.hub.decisions.held import Exchanged
 from cloister.hub.hub import Hub
-from cloister.hub.problems import Conflict, problem_of
+from cloister.hub.problems import problem_of
 from cloister.hub.service import Progress
 from cloister.hub.work.recheck import charged
 from cloister.ledger import Charge, Ledger

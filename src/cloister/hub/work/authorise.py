@@ -9,8 +9,6 @@ with those: what the institution, or a policy on a column, closes is not read by
 is asked again with the money. The bounds go with the session (`bounds.py`), so that no race of requests passes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar

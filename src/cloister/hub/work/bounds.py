@@ -30,8 +30,7 @@ from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.budgets import sees_budget
 from cloister.hub.web.languages import N_
 from cloister.ledger import Bound
-from cloister.privacy import Guarantee, advantage, zero_of
-from cloister.privacy.rational import text_of
+from cloister.privacy import Guarantee, advantage, text_of, zero_of
 from cloister.session.analyst import Bounds
 from cloister.session.questions.spend import amount_of, less
 

@@ -4,15 +4,13 @@ A person's own seat is taken first, so that those who wait for it hold none of t
 has only so many, since each of them holds a thread of the server.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from cloister.errors import TooMany
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.problems import TooMany
 
 _WORKING, _LOOKING = "asking seats", "explaining seats"
 _WAITING = 2

@@ -1,7 +1,5 @@
 """One table, as a page offers it to somebody: a data set on which they may do something, or a released table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cloister.hub.decisions.policy import Object

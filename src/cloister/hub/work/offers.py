@@ -5,8 +5,6 @@ and the owner of every one of them let this person run it; any other where that 
 anybody do anything: an order is decided on by itself (`authorise.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import product

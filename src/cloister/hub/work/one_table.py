@@ -1,7 +1,5 @@
 """Work on columns of one private table: what most services ask for, authorised by the frame (`authorise.py`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -20,9 +18,8 @@ from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Terms, Want
 from cloister.hub.work.orders import OrderedWork
 from cloister.privacy import Guarantee, zero_of
 from cloister.query import Session
-from cloister.session import Spending
+from cloister.session import Spending, Touched
 from cloister.session.questions.spend import amount_of, least, less, spend_of
-from cloister.session.questions.touched import Touched
 from cloister.tables import PrivateTable, PublicTable
 
 Charge = Callable[[Session, PrivateTable, Guarantee], Guarantee]

@@ -4,8 +4,6 @@ Its fields are those of the JSON body, of the form and of what a job keeps. A fi
 (`asked`); what most orders name besides (a spend, a purpose, a project, a title) needs no words of its own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -6,8 +6,6 @@ whoever was blocked or lost a grant meanwhile gets nothing, and the charge stand
 twice has failed; its charge stands too.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import CloisterError, LedgerError
+from cloister.errors import CloisterError, Conflict, LedgerError
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.held import steadily
@@ -29,7 +27,6 @@ from cloister.hub.platform.access import under
 from cloister.hub.platform.catalogue import register
 from cloister.hub.platform.jobs import Stopped, Superseded, caller_of_job, came_of, submit
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.policies import parts_of
 from cloister.hub.records.releases import StoredRelease

@@ -4,15 +4,13 @@ What is found is encrypted and bound to its data set, gone after seven days, and
 another's by now, or for which a rule forbids it, nothing is shown. What fails behind the door says no value of a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object
@@ -20,7 +18,6 @@ from cloister.hub.decisions.held import steadily
 from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import Stopped, caller_of_job
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.hub.service import Progress

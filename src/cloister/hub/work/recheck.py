@@ -8,8 +8,6 @@ rows were read; the release does not leave.
 Every refusal of work has its audit entry and its counter: what, why, and what was charged all the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
@@ -17,7 +15,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, stored_name
+from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, Conflict, Missing, stored_name
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_again, caller_for
 from cloister.hub.decisions.checking import check_together
@@ -26,7 +24,6 @@ from cloister.hub.generation import generation
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access import under
 from cloister.hub.platform.trail import write_alone
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.work.authorise import Authorised
 from cloister.hub.work.bounds import account_of, check_limits
 

@@ -1,7 +1,5 @@
 """Work as a job: put into the queue once under a key, and how far it is while it runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar

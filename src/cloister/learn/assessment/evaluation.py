@@ -6,7 +6,7 @@ one part and judging by the other costs the greater of the two, and not their su
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,10 @@ from sklearn.base import clone
 from cloister.errors import InvalidParameter
 from cloister.learn.assessment.judging import Measure, coins, judge_of, measure_of, rows_for
 from cloister.learn.assessment.scores import Confusion, Determination, Proportion, Reliability, Score
+from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.reading import matrix_of, width_of
-from cloister.noise import Random
-from cloister.noise.allowance import Allowance
+from cloister.noise import Allowance, Random
 from cloister.privacy import ApproxDP, Exact, Guarantee, PureDP
-
-if TYPE_CHECKING:
-    from cloister.learn.frame.base import PrivateModel
 
 
 def accuracy(

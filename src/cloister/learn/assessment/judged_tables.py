@@ -18,8 +18,7 @@ from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.from_tables import Learning, checked_features, declare, read, rehearse, released, rows_of
 from cloister.learn.frame.portable import to_json
-from cloister.noise import Random
-from cloister.noise.allowance import Allowance, Share
+from cloister.noise import Allowance, Random, Share
 from cloister.privacy import Exact, Guarantee, exact_probability
 from cloister.tables import Category, PrivateTable
 

@@ -1,7 +1,5 @@
 """What is summed to judge a model: the sums, how far one row moves them, and what the noisy sums say."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -13,8 +11,7 @@ from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn.assessment.scores import SURE, Confusion, Determination, Noise, Proportion, Reliability, Score
 from cloister.learn.frame.base import PrivateModel, places_of
 from cloister.learn.frame.bounds import Rows, interval_of, steps_of
-from cloister.noise import Random, default_random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share, default_random
 from cloister.privacy import Exact, Guarantee, exact_probability
 
 Measure: TypeAlias = Literal["accuracy", "confusion", "reliability", "mean_squared_error", "r2"]

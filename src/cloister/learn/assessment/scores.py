@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.noise import DiscreteLaplace, Gaussian
-from cloister.noise.allowance import Share
+from cloister.noise import DiscreteLaplace, Gaussian, Share
 from cloister.printable import margin_text
 from cloister.privacy import Guarantee, exact
 

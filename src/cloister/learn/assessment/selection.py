@@ -22,8 +22,7 @@ from cloister.learn.assessment.evaluation import judged, paired, split, taken
 from cloister.learn.assessment.judging import judge_of, measure_of, rows_for
 from cloister.learn.assessment.scores import Proportion, Score
 from cloister.learn.frame.base import PrivateModel
-from cloister.noise import PermuteAndFlip, Random, default_random
-from cloister.noise.allowance import Allowance, Share
+from cloister.noise import Allowance, PermuteAndFlip, Random, Share, default_random
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, RenyiCurve, exact_positive, zcdp_within
 
 _NEVER_TRIED = ("bounds_y", "classes", "delta", "epsilon", "privacy", "random")

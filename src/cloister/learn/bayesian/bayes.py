@@ -10,8 +10,6 @@ of one, since a wrong variance is worse than a wrong mean: it turns rows without
 is all noise says nothing, and where all are, the model guesses the most frequent class.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

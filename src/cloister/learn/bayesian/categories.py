@@ -13,8 +13,7 @@ from cloister.errors import InvalidParameter
 from cloister.learn.bayesian.bayes import kept_share
 from cloister.learn.bayesian.class_tables import ClassCounts
 from cloister.learn.bayesian.moments import Floats
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

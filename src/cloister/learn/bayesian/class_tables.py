@@ -5,12 +5,10 @@ squares for the price of one count; a category as counts by class and value. All
 one class, so the classes compose in parallel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +16,11 @@ import numpy.typing as npt
 from cloister.learn.bayesian.moments import ClassMoments, Floats
 from cloister.learn.frame.encoding import Encoder
 from cloister.noise.allowance import Allowance
+from cloister.session import Count, Measurer, Question, Release, Spending, Statistic, Variance
 from cloister.session.planning.moments import Moments, lowered
-from cloister.session.questions.question import Count, Question, Statistic, Variance
-from cloister.session.questions.spend import Spending
 from cloister.session.releases.uncertainty import variance
 from cloister.tables import Category, Domain
 from cloister.tables.relations.day_numbers import days_as_numbers
-
-if TYPE_CHECKING:
-    from cloister.session import Measurer
-    from cloister.session.releases.release import Release
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

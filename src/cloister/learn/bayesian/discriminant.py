@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +24,9 @@ from cloister.learn.frame.encoding import Encoder
 from cloister.learn.linear_models.least_squares import repaired
 from cloister.learn.linear_models.regression_tables import Sums, centred_columns, product_sums, square_middle
 from cloister.noise.allowance import Allowance
-from cloister.session.questions.question import Count, Question, Sum
+from cloister.session import Count, Measurer, Question, Release, Spending, Sum
 from cloister.session.releases.uncertainty import variance
 from cloister.tables import PrivateTable
-
-if TYPE_CHECKING:
-    from cloister.session import Measurer
-    from cloister.session.questions.spend import Spending
-    from cloister.session.releases.release import Release
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,8 +4,6 @@ Everything is worked out in c = (x − middle) / (width/2), in [−1, 1]. From a
 table the engine makes them (`class_tables.py`). Both give the same plain object, which says how large the noise in it is.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,8 +13,7 @@ import numpy.typing as npt
 
 from cloister.learn.frame.bounds import Box
 from cloister.learn.frame.cube import CubeNoise
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 from cloister.privacy.rational import exact_square_root
 
 Floats = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,9 @@ from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.groups import grouped
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import Limit, Limits
-from cloister.noise import Random
-from cloister.noise.allowance import Allowance
+from cloister.noise import Allowance, Random
+from cloister.session import Measurer, Spending
 from cloister.tables import Category
-
-if TYPE_CHECKING:
-    from cloister.session import Measurer
-    from cloister.session.questions.spend import Spending
 
 
 class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +30,8 @@ from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import RADIUS, Limit, Limits
 from cloister.noise.allowance import Allowance, Share
-
-if TYPE_CHECKING:
-    from cloister.session import Measurer
-    from cloister.session.questions.spend import Spending
-    from cloister.tables import PrivateTable
+from cloister.session import Measurer, Spending
+from cloister.tables import PrivateTable
 
 Floats = npt.NDArray[np.float64]
 

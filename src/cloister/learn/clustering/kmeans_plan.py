@@ -1,7 +1,5 @@
 """How k-means goes on once the number of rows is released: how many rounds, of how many dimensions, from how many cells."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

@@ -25,8 +25,7 @@ from cloister.learn.decomposition.covariance_tables import moments_of, question_
 from cloister.learn.frame.budget_account import BudgetAccount
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.linear_models.regression_tables import centred_columns
-from cloister.noise import Random
-from cloister.noise.allowance import Allowance
+from cloister.noise import Allowance, Random
 from cloister.privacy import ZCDP
 from cloister.session.questions.question import Count, Covariance, Question, Sum
 from cloister.session.releases.formulas import Linear

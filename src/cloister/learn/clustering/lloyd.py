@@ -5,8 +5,6 @@ round assigns each to its nearest centre, and measures how many rows each centre
 drawn towards the mean by as much as its noise makes likely.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.frame.ball import in_ball, noisy_group_sums
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 
 Floats = npt.NDArray[np.float64]
 

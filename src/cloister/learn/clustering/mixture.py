@@ -18,8 +18,7 @@ from cloister.learn.clustering.kmeans import KMeans
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Rows, row_products
 from cloister.learn.frame.parameters import Limit, Limits
-from cloister.noise import Gaussian, Random, default_random
-from cloister.noise.allowance import Allowance, Share
+from cloister.noise import Allowance, Gaussian, Random, Share, default_random
 from cloister.privacy import ZCDP, PureDP
 from cloister.tables.engines.row_sums import softmax
 

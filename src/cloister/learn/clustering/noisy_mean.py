@@ -4,8 +4,6 @@ Whatever groups or turns rows looks at them from their mean, within the distance
 follows is as large as that distance, and the declared box is often far larger.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,8 +16,7 @@ from cloister.learn.frame.ball import noisy_group_sums, noisy_total
 from cloister.learn.frame.bounds import Box, row_lengths
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import RADIUS
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 
 Floats = npt.NDArray[np.float64]
 

@@ -3,8 +3,6 @@
 Everything here is drawn or worked out from public facts and released values; it costs nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Variances and covariances of a table's columns by its own engine: one question at the door, and no row in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -48,12 +48,9 @@ from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
 from cloister.privacy.rational import exact_square_root
+from cloister.session import Measurer, Spending
+from cloister.tables import PrivateTable
 from cloister.tables.relations.day_numbers import days_as_numbers
-
-if TYPE_CHECKING:
-    from cloister.session import Measurer
-    from cloister.session.questions.spend import Spending
-    from cloister.tables import PrivateTable
 
 Floats = npt.NDArray[np.float64]
 

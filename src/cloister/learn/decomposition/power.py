@@ -1,7 +1,5 @@
 """The noisy power method: a subspace is multiplied by the second moments again and again, each time with noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -9,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.clustering.starts import frame
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 from cloister.privacy.rational import exact_square_root
 
 Floats = npt.NDArray[np.float64]

@@ -4,8 +4,6 @@ What a person does to XᵀX is bounded by the square of the length of their row.
 usually much shorter: so a length is bought first, with a histogram, and longer rows count with less weight.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

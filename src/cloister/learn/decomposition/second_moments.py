@@ -1,7 +1,5 @@
 """Second moments of rows in a ball: exact whole numbers, and three noises that are symmetric matrices."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from fractions import Fraction
@@ -12,8 +10,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.ball import reach_of, steps_in_ball
-from cloister.noise import Random, WishartMechanism
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share, WishartMechanism
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,7 +1,5 @@
 """Directions in which rows vary, chosen by the exponential mechanism: one component after another, each by an exact sampler."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -9,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.clustering.starts import directions
-from cloister.noise import Random, default_random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share, default_random
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,7 +1,5 @@
 """Second moments with Wishart noise, which keeps them positive definite, and how an (ε, δ) is spent best without it."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 

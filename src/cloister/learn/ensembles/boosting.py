@@ -42,8 +42,7 @@ from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.groups import alike_in_name, apart, grouped, told_by_names
 from cloister.learn.frame.parameters import SIZE, Limit, Limits
-from cloister.noise import PermuteAndFlip, Random, default_random
-from cloister.noise.allowance import Allowance, Share
+from cloister.noise import Allowance, PermuteAndFlip, Random, Share, default_random
 from cloister.privacy import Exact, exact_positive
 
 _OF_SIZE, _OF_NAMES = Fraction(1, 20), Fraction(1, 20)

@@ -5,8 +5,6 @@ else is arithmetic of whole numbers. So what a row adds follows from that row an
 sums are exact in whatever order.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

@@ -4,8 +4,6 @@ A column is one feature, cut into bins of equal width between its declared bound
 was written as, a bin for each of them and one for none. Bins are public; the place of a row follows from that row alone.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -17,8 +17,6 @@ McSherry 2009, Theorem 4), given all splits above. Levels compose one after the 
   2⁻²⁰, rounded down; a number that moves by at most a whole number of steps moves by at most as many after that.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias

@@ -4,8 +4,6 @@ k-means sums the rows of each cluster, principal components the rows' distances 
 declared length when a person comes or goes.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Declared bounds of features and targets, and what is worked out from them: clipping, scaling, whole steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

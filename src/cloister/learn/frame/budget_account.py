@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from cloister.errors import BudgetExceeded
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, Guarantee
-from cloister.session.questions.question import Question
+from cloister.session import Measurer, Question, Release
 from cloister.session.questions.spend import Spend, Spending, amount_of, spend_of
-
-if TYPE_CHECKING:
-    from cloister.session import Measurer
-    from cloister.session.releases.release import Release
 
 _PLACES = Fraction(1, 10**6)
 

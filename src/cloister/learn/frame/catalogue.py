@@ -1,7 +1,5 @@
 """Which models there are: what each is for, where it lives, and how it learns from a table. Pages and the loader read it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, TypeAlias

@@ -5,8 +5,6 @@ is not all of that: the change lies in a cube. Noise made for the cube has varia
 many numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod

@@ -1,7 +1,5 @@
 """The smallest model there is, for examples in docstrings and for tests of what is said of models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

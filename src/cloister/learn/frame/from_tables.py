@@ -21,8 +21,7 @@ from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, interval_
 from cloister.learn.frame.catalogue import name_of
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.portable import from_plain, plain, read_spent, spent_of
-from cloister.noise import DiscreteGaussian, Random
-from cloister.noise.allowance import Allowance, Share
+from cloister.noise import Allowance, DiscreteGaussian, Random, Share
 from cloister.privacy import Guarantee
 from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real
 from cloister.tables.engines.row_sums import COUNT, COUNTED, Fit, RowSums, bounds_of

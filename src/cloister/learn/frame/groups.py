@@ -1,7 +1,5 @@
 """Which features are the values of one category, 0 or 1 each: as they were declared, or as they are called."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

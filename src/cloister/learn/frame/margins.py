@@ -1,7 +1,5 @@
 """How wide an interval is: quantiles of the normal law, for noise that is a sum of several."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -3,8 +3,6 @@
 A graph holds what the model released and what was declared, and nothing else: it is made of the learned attributes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a parameter of a model may be: said in a table, and checked before a row is read and before anything is charged."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cloister.errors import InvalidParameter
-from cloister.privacy import exact_positive
-from cloister.privacy.rational import shown
+from cloister.privacy.rational import exact_positive, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,6 @@ What is refused is the shape: the number of dimensions of an array, the number o
 differ in length it is what the bounds say; where these are one pair for all, what most rows have.)
 """
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections import Counter

@@ -2,8 +2,6 @@
 how fine their steps may be.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -3,8 +3,6 @@
 The rounds, the step and the noise follow from the promise, the number of features and classes, and the noisy number of people.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,8 +13,7 @@ import numpy.typing as npt
 from cloister.learn.frame.vectors import noisy_vector
 from cloister.learn.linear_models.losses import Logistic, Loss
 from cloister.learn.linear_models.prepared import Prepared, RowSource
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 from cloister.tables.engines.row_sums import RESIDUAL_BITS, STEPS, cut, exact_scores, fine_bits, gradient_sum, longest_residual
 
 Floats = npt.NDArray[np.float64]

@@ -13,8 +13,6 @@ Where most of A is noise, it is drawn towards the multiple of the identity that 
 noise in place of the sampling error).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ person adds to a gradient is residual ⊗ features, so what a mechanism must kno
 must know for the objective's Jacobian is the trace of the second derivative by the scores.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Protocol

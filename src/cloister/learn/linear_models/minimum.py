@@ -11,8 +11,6 @@ at (61 times at the most) and how many conjugate gradients are taken (260 at the
 the same minimum but for the tolerance that the released noise hides; `docs/explanation/channels.md` says what time tells.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

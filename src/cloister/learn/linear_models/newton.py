@@ -4,8 +4,6 @@ A Newton step knows how the rows lie: it goes as far in directions in which they
 needs many rounds. Its price is the Hessian: d² numbers where a gradient has d.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,8 +14,7 @@ import numpy.typing as npt
 from cloister.learn.frame.vectors import noisy_vector
 from cloister.learn.linear_models.losses import Logistic
 from cloister.learn.linear_models.prepared import Prepared
-from cloister.noise import Random
-from cloister.noise.allowance import Share
+from cloister.noise import Random, Share
 from cloister.tables.engines.row_sums import RESIDUAL_BITS, STEPS, cut, exact_scores, fine_bits, gradient_sum, longest_residual
 
 Floats = npt.NDArray[np.float64]

@@ -1,7 +1,5 @@
 """Objective perturbation: a random linear term is added to a regularised loss, and the minimum of it is released."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

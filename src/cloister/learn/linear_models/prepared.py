@@ -5,8 +5,6 @@ Bounds alone say little of where the rows lie: pixels of 0–16 have a mean far 
 is; noise for what is left is then a half to a tenth as wide.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,8 +16,7 @@ import numpy.typing as npt
 
 from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.vectors import noisy_vector
-from cloister.noise import Random
-from cloister.noise.allowance import Allowance, Share
+from cloister.noise import Allowance, Random, Share
 from cloister.tables.engines.row_sums import (
     COUNT,
     COUNTED,

@@ -3,8 +3,6 @@
 What is drawn depends on no row, and each row is mapped by itself: so a promise about mapped rows is one about the rows.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

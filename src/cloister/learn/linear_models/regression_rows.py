@@ -30,8 +30,7 @@ from cloister.learn.frame.bounds import Box, row_lengths, row_products, steps_of
 from cloister.learn.frame.cube import CubeNoise
 from cloister.learn.linear_models.least_squares import solved
 from cloister.learn.linear_models.line_margins import Cut, Evidence, Moved
-from cloister.noise import Random
-from cloister.noise.allowance import Allowance, Share
+from cloister.noise import Allowance, Random, Share
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,13 +12,10 @@ have no noise in common, nor with the products, as the margins need: of a square
 and the square (1/4, -1/4, 1/4) are orthogonal, and of a product's four parts the number of rows, both sums and the product are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +29,8 @@ from cloister.learn.linear_models.least_squares import solved
 from cloister.learn.linear_models.line_margins import Evidence
 from cloister.learn.linear_models.regression_rows import FittedLine, Frame, alpha_of, steady_size
 from cloister.noise.allowance import Allowance
+from cloister.session import Count, Covariance, Measurer, Question, Release, Spending, Sum, Variance
 from cloister.session.planning.moments import Moments
-from cloister.session.questions.question import Count, Covariance, Question, Sum, Variance
 from cloister.session.releases.formulas import Linear
 from cloister.session.releases.moment_formulas import Moment
 from cloister.session.releases.uncertainty import variance
@@ -57,11 +54,6 @@ from cloister.tables import (
 )
 from cloister.tables.expression.scalars import Case, Const, Multiply, Ref, Scalar, Subtract
 from cloister.tables.relations.day_numbers import day_number, free_name
-
-if TYPE_CHECKING:
-    from cloister.session import Measurer
-    from cloister.session.questions.spend import Spending
-    from cloister.session.releases.release import Release
 
 Floats = npt.NDArray[np.float64]
 

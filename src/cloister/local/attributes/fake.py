@@ -19,15 +19,13 @@ from cloister.local.attributes.several import checked_domains, columns_of, sketc
 from cloister.local.frequency.direct import DirectEncoding
 from cloister.local.frequency.domain import Domain, Indices
 from cloister.local.frequency.estimates import Estimate
-from cloister.local.frequency.oracle import FrequencyOracle
+from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
 from cloister.local.frequency.unary import UnaryEncoding
 from cloister.local.protocols.coins import bit_rows, check_epsilon
-from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.noise.mechanism import source
-from cloister.privacy import PureDP
+from cloister.privacy import Exact, PureDP
 from cloister.privacy.precision import context, real, up
-from cloister.privacy.rational import Exact
 
 _LISTED = 1 << 10
 """The most records, and the most reports, that are written out."""

@@ -17,13 +17,11 @@ from cloister.local.attributes.several import checked_domains, columns_of, least
 from cloister.local.frequency.domain import Domain, Indices
 from cloister.local.frequency.estimates import Estimate, norm_sub
 from cloister.local.frequency.hashing import LARGEST
-from cloister.local.frequency.oracle import FrequencyOracle
+from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
 from cloister.local.protocols.coins import check_epsilon
-from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.noise.mechanism import source
-from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact
+from cloister.privacy import Exact, PureDP
 
 Floats = npt.NDArray[np.float64]
 Names = tuple[str, ...]

@@ -13,13 +13,11 @@ from cloister.local.frequency.direct import DirectEncoding
 from cloister.local.frequency.domain import Domain, Indices, domain_of
 from cloister.local.frequency.estimates import Estimate
 from cloister.local.frequency.hashing import LocalHashing
-from cloister.local.frequency.oracle import FrequencyOracle
+from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
 from cloister.local.protocols.coins import check_epsilon
-from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.noise.mechanism import source
-from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact
+from cloister.privacy import Exact, PureDP
 
 Name = TypeVar("Name", bound=Hashable)
 Make = Callable[[Any, Any], FrequencyOracle]

@@ -1,7 +1,5 @@
 """Strings as blocks of bits, for a search by prefixes: how texts and numbers are cut up, and where a prefix is counted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.domain import Indices
-from cloister.local.frequency.oracle import FrequencyOracle
+from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
 from cloister.local.protocols.coins import WORD, flips, heads_below, odds_below, probability
-from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 

@@ -8,8 +8,6 @@ not 0 is a 1. There are (gᵐ − 1)/(g − 1) of these, and for any x ≠ y, ex
 g is a prime, or a power of two: then digits are added by exclusive or, and multiplied as polynomials of bits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from cloister.local.frequency.domain import Indices
 from cloister.local.frequency.estimates import Estimate
 from cloister.local.frequency.hashing import check_size
-from cloister.local.frequency.oracle import FrequencyOracle
+from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
 from cloister.local.frequency.transforms import walsh_hadamard
 from cloister.local.protocols.coins import flips, heads_below, odds_below, probability
-from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 

@@ -17,11 +17,9 @@ from cloister.local.frequency.estimates import Estimate
 from cloister.local.frequency.hashing import LocalHashing
 from cloister.local.protocols.coins import check_epsilon
 from cloister.local.protocols.protocol import Reports, Sketch
-from cloister.noise import Random
 from cloister.noise.mechanism import source
-from cloister.noise.random import check_count
-from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact
+from cloister.noise.random import Random, check_count
+from cloister.privacy import Exact, PureDP
 
 _CELLS = 3 << 20
 _CHUNK = 1 << 18

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.domain import Indices
-from cloister.local.frequency.oracle import FrequencyOracle
+from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
 from cloister.local.frequency.unary import Bits
 from cloister.local.protocols.coins import check_epsilon, heads_above, heads_below
-from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import DiscreteLaplace, Random
 from cloister.noise.enclosure import exp_above
 from cloister.privacy.rational import Exact, exact, text_of

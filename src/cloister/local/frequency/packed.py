@@ -1,7 +1,5 @@
 """Rows of bits, 64 in a word: setting one bit in each row, and counting every column at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

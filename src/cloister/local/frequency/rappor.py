@@ -23,9 +23,8 @@ from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.printable import SPLIT
-from cloister.privacy import PureDP
+from cloister.privacy import Exact, PureDP, exact
 from cloister.privacy.precision import context, real, up
-from cloister.privacy.rational import Exact, exact
 
 Words = npt.NDArray[np.uint64]
 Permanent = dict[str, Words]

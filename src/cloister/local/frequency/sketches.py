@@ -16,11 +16,10 @@ from cloister.local.frequency.blocks import mixed
 from cloister.local.frequency.domain import Indices
 from cloister.local.frequency.estimates import Estimate
 from cloister.local.frequency.hashing import check_size, lines_for
-from cloister.local.frequency.oracle import FrequencyOracle
+from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
 from cloister.local.frequency.packed import fits, set_bits, unpacked
 from cloister.local.frequency.transforms import supports, walsh_hadamard
 from cloister.local.protocols.coins import bit_rows, flips, heads_below, lanes_of, odds_below, probability
-from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 

@@ -10,8 +10,6 @@ and since a goes over lines and t over factors, b goes over every vector but 0, 
 is a discrete Fourier transform of m axes; for a power of two, χ(z) = (−1)^trace(z), and it is a Walsh–Hadamard transform.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

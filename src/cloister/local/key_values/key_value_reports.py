@@ -1,7 +1,5 @@
 """The two forms of a report of one key with one end of its interval: a row of all keys, or one cell."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction

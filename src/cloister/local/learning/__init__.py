@@ -8,8 +8,6 @@ Lives here: what a person's machine makes of a record, and how a model is made o
 facts and reports alone, so whatever is done after `aggregate` is post-processing.
 """
 
-from __future__ import annotations
-
 from cloister.local.learning.gaussian import LocalGaussianNB, equal_frequency, equal_width, in_bins
 from cloister.local.learning.naive_bayes import LocalNaiveBayes, NaiveBayesModel
 from cloister.local.learning.regression import LinearModel, LocalLinearRegression, LocalLogisticRegression

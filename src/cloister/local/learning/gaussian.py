@@ -21,8 +21,7 @@ from cloister.local.numbers.numeric import NumericMechanism
 from cloister.noise import Random
 from cloister.noise._checks import whole
 from cloister.noise.mechanism import source
-from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact
+from cloister.privacy import Exact, PureDP
 
 _LEAST = 0.01
 

@@ -1,7 +1,5 @@
 """Means and products of people's numbers, from one perturbed vector a person: for regression, and for fewer dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +12,7 @@ from cloister.local.frequency.oracle import Reports, Sketch
 from cloister.local.numbers.hybrid import Hybrid
 from cloister.local.numbers.interval import Interval
 from cloister.noise import Random
-from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact
+from cloister.privacy import Exact, PureDP
 
 Floats = npt.NDArray[np.float64]
 Bounds = Sequence[tuple[Exact, Exact]]

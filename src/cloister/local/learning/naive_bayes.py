@@ -20,8 +20,7 @@ from cloister.local.learning.moments import Floats, by_row
 from cloister.local.numbers.finite import drawn_coordinates
 from cloister.noise import Random
 from cloister.noise.mechanism import source
-from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact, exact_positive
+from cloister.privacy import Exact, PureDP, exact_positive
 
 
 class LocalNaiveBayes:

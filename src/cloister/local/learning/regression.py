@@ -1,7 +1,5 @@
 """Linear regression from perturbed products, logistic regression from perturbed gradients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +14,7 @@ from cloister.local.numbers.interval import Interval
 from cloister.noise import Random
 from cloister.noise._checks import whole
 from cloister.noise.mechanism import source
-from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact, exact_positive
+from cloister.privacy import Exact, PureDP, exact_positive
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,6 @@ Pφ follows a g that jumps, the larger are the numbers φ, and chance. So for a 
 has its ends, one that is nowhere below it and one that is nowhere above.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache

@@ -5,8 +5,6 @@ cell (point + shift) modulo `outputs`. With probability heads/2⁶⁴ the report
 cell of all the others. Both twins draw a coin, then below(width), then below(outputs − width), always all three.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

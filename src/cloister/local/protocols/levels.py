@@ -13,12 +13,10 @@ import numpy.typing as npt
 
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.local.frequency.estimates import Estimate, add_estimates, beyond, half_width
-from cloister.local.frequency.oracle import FrequencyOracle
+from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
 from cloister.local.protocols.coins import check_epsilon
-from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
-from cloister.privacy import PureDP
-from cloister.privacy.rational import Exact, exact_positive, text_of
+from cloister.privacy import Exact, PureDP, exact_positive, text_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from cloister.errors import BudgetExceeded, InvalidParameter
-from cloister.local.frequency.oracle import FrequencyOracle
-from cloister.local.protocols.protocol import Reports
+from cloister.local.frequency.oracle import FrequencyOracle, Reports
 from cloister.noise import Random
 from cloister.printable import is_text
-from cloister.privacy import PureDP
-from cloister.privacy.rational import exact_positive, text_of
+from cloister.privacy import PureDP, exact_positive, text_of
 
 _TYPES = {name: np.dtype(name) for name in ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))}
 

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from cloister.errors import InvalidParameter, NotConvertible
-from cloister.local.frequency.oracle import FrequencyOracle
+from cloister.local.frequency.oracle import FrequencyOracle, Reports
 from cloister.local.protocols.coins import check_epsilon
-from cloister.local.protocols.protocol import Reports
 from cloister.noise import Random
 from cloister.noise.mechanism import source
-from cloister.privacy import ApproxDP, PureDP, shuffled
+from cloister.privacy import ApproxDP, Exact, PureDP, exact_positive, exact_probability, shuffled, text_of
 from cloister.privacy.precision import context, down, real
-from cloister.privacy.rational import Exact, exact_positive, exact_probability, text_of
 
 _HALVINGS = 50
 

@@ -21,8 +21,6 @@
 ({'careful': 0, 'open': 1}, 1)
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

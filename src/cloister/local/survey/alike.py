@@ -1,7 +1,5 @@
 """Do those who chose one level for a question answer like those who chose another?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Numbers between bounds: a mean with the least error, or a whole distribution; and whether there is a number at all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

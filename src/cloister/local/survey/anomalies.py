@@ -5,8 +5,6 @@ and rarer than some greatest one whatever the truth; a unary report has a known 
 made-up reports breaks these laws, unless they lie as the protocol would (and then they can only lie about their answer).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

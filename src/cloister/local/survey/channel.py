@@ -1,7 +1,5 @@
 """What stands between an answer and its report, for one question at one level: the interface of all kinds of question."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

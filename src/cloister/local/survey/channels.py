@@ -1,7 +1,5 @@
 """Which channel a question gets at a level: chosen when the survey is composed, by the least error, and written into it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

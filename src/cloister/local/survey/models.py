@@ -14,8 +14,6 @@ The price of asking each question alone is noise: the variance of a joint cell i
 answers, where a `LocalNaiveBayes`, which is planned before it is asked, randomises the pair at once.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

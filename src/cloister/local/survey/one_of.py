@@ -1,7 +1,5 @@
 """One answer of a list (yes or no, a choice, a scale, a map's cell) by the frequency oracle with the least error."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

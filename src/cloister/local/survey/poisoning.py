@@ -7,8 +7,6 @@ sum moves, and how many are seen to have answered does too, so where few answere
 (`sway_of_ratio`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

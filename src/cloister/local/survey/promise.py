@@ -4,8 +4,6 @@
 browser/cloister-local.js), so that a page can show the promise without believing anybody.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

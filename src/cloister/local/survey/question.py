@@ -1,7 +1,5 @@
 """What every question of a survey has; and the kind whose answer is one of a list."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ of an option, a set of numbers, a number between bounds, a word. "No answer" is 
 which nobody can tell from the others.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

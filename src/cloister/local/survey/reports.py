@@ -5,8 +5,6 @@ else. No time, no device, no order of answering, and nothing whose presence or l
 as they were chosen.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

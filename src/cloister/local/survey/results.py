@@ -1,7 +1,5 @@
 """What a survey found: for each question, estimates with margins, by level and of all people, and how far they can be trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

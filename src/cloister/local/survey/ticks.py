@@ -1,7 +1,5 @@
 """Several options at once: each option's tick is a coin, and the promise holds for the whole list of ticks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product

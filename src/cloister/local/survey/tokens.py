@@ -9,8 +9,6 @@ Tokens that even the inviting party could not trace are blind signatures. They a
 no blind signing, and RSA written by hand is not constant in time.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 from cloister.errors import InvalidParameter

@@ -1,7 +1,5 @@
 """What may be answered after what was answered: overlap and audit, over the questions of all analysts and all processes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """What leaves the second door: a small table of controlled numbers that says of itself that it is not private."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

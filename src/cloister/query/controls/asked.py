@@ -1,7 +1,5 @@
 """What is asked at the second door, and what is refused of it from the declarations alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cloister.errors import UnsupportedQuery

@@ -1,7 +1,5 @@
 """The groups of a frequency table, from the declarations: every declared value of every key, whether it occurs or not."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

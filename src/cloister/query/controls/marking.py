@@ -5,8 +5,6 @@ population's spending reads "unbounded" from the first of them on. A refusal by 
 it is marked in the same way before it leaves.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

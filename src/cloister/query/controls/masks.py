@@ -6,8 +6,6 @@ follows from a secret and from the records concerned (`PseudoRandomFunction`), s
 follows from it.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -7,8 +7,6 @@ cells are the circulations with the same flows on the published edges. Which cel
 total, and not for three-way tables, which are no network.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ gives the same. Neither is differential privacy: the noise is bounded, nothing a
 *different* sets still win.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Not differential privacy. What it stops: reading one record's value off a maximu
 edge of the grid tells on which side a record pushed it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -8,8 +8,6 @@ A condition is evaluated by the engine, as for every other question, on the colu
 that is taken from it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -11,8 +11,6 @@ keeps every sum; it is pushed one way or the other, with the odds that leave eac
 cycle is a multiple. Each push settles an edge, so there are no more pushes than cells, and the result is unbiased.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ differential privacy. What it stops: exact differences, since a set and the same
 What it does not: averaging over questions whose *sets* differ, such as the two halves of many partitions.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

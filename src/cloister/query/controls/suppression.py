@@ -15,8 +15,6 @@ the same records (a count of one suppressed cell with its neighbour) are not loo
 cell, and with it may open the one that was suppressed for its sake.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

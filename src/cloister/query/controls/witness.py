@@ -6,8 +6,6 @@ read off and checked, in whole numbers, against all records. Simple combinations
 after as many as Hadamard's bound asks for, the fractions are right for certain.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

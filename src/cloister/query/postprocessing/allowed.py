@@ -5,8 +5,6 @@ and none that makes a value much longer than its arguments. Names of tables and 
 resolved here, and written again.
 """
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from typing import Any

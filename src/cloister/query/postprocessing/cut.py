@@ -39,8 +39,7 @@ from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.rows import Qualifier, same
 from cloister.query.scalars import Reader
 from cloister.query.sources import Environment, Tables, table_named
-from cloister.session import Question
-from cloister.session.questions.question import Largest, Mode, Quantile, Smallest
+from cloister.session.questions.question import Largest, Mode, Quantile, Question, Smallest
 from cloister.tables import Domain, PrivateTable
 from cloister.tables.expression.names import quoted
 

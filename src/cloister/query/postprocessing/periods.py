@@ -8,8 +8,6 @@ Beside the letters of strftime `%Q` is the quarter and `%o` the day of the week 
 stands before its letter: UPPER, LOWER, and PADDED with blanks to nine signs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

@@ -11,8 +11,6 @@ are broken by it, so that a result is the same each time, whatever is known of i
 
 # ruff: noqa: S608 - this file writes SQL: names are ours, values were read against a list
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 

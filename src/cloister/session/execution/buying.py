@@ -5,8 +5,6 @@ bought before is counted in, so that nothing is paid twice; what others paid for
 the rule that `analyst.py` states.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

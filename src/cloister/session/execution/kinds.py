@@ -4,8 +4,6 @@ Whoever bought for a margin goes on so, and whoever has readings of an older ver
 ask at the same moment, one of them for a margin, may buy both kinds: what was first is gone on with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cloister.session.execution.history import History

@@ -7,8 +7,6 @@ have a group of their own, which is measured and not shown), and the raws that a
 values and sums, and units where a row is a unit.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ nothing. Made-up rows spread evenly over the declared values; people have the sa
 joins find partners.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ Under the name of a piece of work it is released once, however often the work is
 The rows are those that the session sees: through a view fewer of them, with fewer columns, and under a digest of their own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -5,8 +5,6 @@ is drawn, and the line of the step, its release and the sealed state after it ar
 nothing leaves before. A process that is killed in between has released nothing of the step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace

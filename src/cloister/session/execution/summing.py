@@ -8,8 +8,6 @@ Steinke 2020, Theorem 14), also where the public numbers of the step were chosen
 ∎ What the law in the sum is beyond the noise that was asked for, is more noise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,8 +18,7 @@ import numpy.typing as npt
 
 from cloister.errors import BudgetExceeded
 from cloister.noise import DiscreteGaussian, Random
-from cloister.tables import Prepared
-from cloister.tables.engines.engine import Compiled
+from cloister.tables.engines.engine import Compiled, Prepared
 from cloister.tables.engines.noised import Cells, Integers, NoisedRequest
 from cloister.tables.engines.row_sums import RowSums
 

@@ -5,8 +5,6 @@ as of any other. Quantiles take the hierarchy of counts in place of a choice by 
 refused here.
 """
 
-from __future__ import annotations
-
 from cloister.errors import UnsupportedQuery
 from cloister.session.planning.grid import Grid
 from cloister.session.questions.declared import Declared, table_name

@@ -4,24 +4,19 @@ A margin speaks of the noise alone. Rows beyond a unit's cap were dropped and va
 anything was counted. How many, is private; so it is a question of its own, with a spend, noise and a margin.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from cloister.errors import UnsupportedQuery
 from cloister.printable import margin_text
 from cloister.privacy import Guarantee
+from cloister.session.door import Door
 from cloister.session.questions.declared import Declared
 from cloister.session.questions.question import Count, Mean, OverCap, Question, Sum
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.frames import text_table
 from cloister.session.releases.release import Release
 from cloister.tables import And, Column, Compare, Domain, Literal
-
-if TYPE_CHECKING:
-    from cloister.session.door import Door
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,6 @@ B). A third raw, C = the number of rows in which x is NULL (w = 1), costs nothin
 NULL; with it COUNT(*) is (A + B)/W + C. `moments.py` does the same for squares and products, `leaves.py` for quantiles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The blocks of one question, and the formulas by which its statistics are read from them; `sharing.py` says which share one."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from cloister.errors import UnsupportedQuery

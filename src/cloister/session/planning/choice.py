@@ -14,8 +14,6 @@ noise of what takes little matters little. What is charged is (ε, δ) in either
 too: then half of the δ is the threshold's and half the noise's. The guarantees of the two halves add, by sequential composition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@
 It is the margin that the formula would give if a group had so many rows, with values spread evenly over the declared range
 and, of two columns, independently: readings are made up from public facts and from the noise that is planned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

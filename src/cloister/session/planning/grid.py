@@ -8,8 +8,6 @@ follows from a finer one. A Text key has no declared domain; then only the group
 order of their keys.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

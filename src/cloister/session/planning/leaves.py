@@ -9,8 +9,6 @@ The branching follows from public facts: it is the one for which the median's cu
 least squares, averaged over where the median may lie. The total of all leaves is a level of its own only where a count is
 asked: without it the variance of a median under Laplace noise is nearly halved."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction

@@ -24,8 +24,6 @@ with half, would make everything four times as noisy. Likewise Σ(p − ½)(q �
 (1, 1) and from the nine of degree (2, 2) alike. So each column, or pair, has one block, of the least degrees from which all
 that is asked follows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,18 +3,13 @@
 Plain SVG, so that a page or a notebook shows it without a script. It is made from the plan alone: nothing of a row is in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cloister.printable import escape
+from cloister.session.planning.plan import Part, Plan
 from cloister.session.questions.declared import table_name
 from cloister.session.releases.uncertainty import in_words
-
-if TYPE_CHECKING:
-    from cloister.session.planning.plan import Part, Plan
 
 _WIDTH, _GAP, _LINE, _PAD = 250, 46, 17, 10
 _HEADS = ("rows", "measured, exactly", "noise", "answer, at 95 %")

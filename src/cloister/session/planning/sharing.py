@@ -8,8 +8,6 @@ than a hierarchy. COUNT(*) is read from the blocks that count the values of a co
 them for nothing: from all of them, by inverse variance.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from cloister.errors import InvalidParameter, UnsupportedQuery

@@ -1,7 +1,5 @@
 """The least spend for a wanted margin."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

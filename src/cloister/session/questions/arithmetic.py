@@ -14,8 +14,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
 from cloister.errors import InvalidParameter
-from cloister.privacy import Exact
-from cloister.privacy.rational import exact, text_of
+from cloister.privacy import Exact, exact, text_of
 
 Operator: TypeAlias = Literal[
     "add", "subtract", "multiply", "divide", "negate", "absolute", "round", "coalesce", "least", "greatest"

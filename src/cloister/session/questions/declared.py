@@ -1,7 +1,5 @@
 """What a plan needs to know of a table, be it declared by its owner or derived from others: five public facts."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from cloister.tables import Abilities, Relation

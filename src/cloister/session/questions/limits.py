@@ -9,8 +9,6 @@ over, it is stretched once, by how much slower the machine is just then for a wo
 the declared size, a question that is stopped says what it may need.
 """
 
-from __future__ import annotations
-
 import heapq
 import os
 import threading

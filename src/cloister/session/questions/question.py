@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
 from cloister.errors import InvalidParameter, UnknownColumn, nearest
-from cloister.privacy import Exact
-from cloister.privacy.rational import exact, text_of
+from cloister.privacy import Exact, exact, text_of
 from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
 from cloister.tables import Binned, Expression, Key, Relation
 

@@ -4,8 +4,6 @@ A number counts in the budget's first parameter: ε under `PureDP` and `ApproxDP
 number reserves the same share of the budget's δ as it takes of its first parameter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -28,8 +28,6 @@ Gaussian noise has no unspent ε that would pay the factor for certain, which is
 to (ε, δ), both terms are there: δ₁ for the tail of the counts' loss, δ for the keys (`epsilon_of_zcdp` of an approximate ρ).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

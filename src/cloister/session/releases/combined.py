@@ -4,8 +4,6 @@ Each statistic comes with the weights of the noises in it (`linearised.py`), so 
 once: the margin of SUM(x)/COUNT(x) is that of a mean, not the sum of two. Division by a number that its own noise could make
 0 has an infinite margin; division by exactly 0 is NaN, which COALESCE replaces."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

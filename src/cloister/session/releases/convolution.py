@@ -18,8 +18,6 @@ So m is read off at c plus these two errors and the rounding of floats, and h is
 atom is moved, so neither the number of noises nor their lattices add any error.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

@@ -7,8 +7,6 @@ worked out from the laws (`convolution.py`), again and again until the ends stay
 loose or not, and which of them are worked out is read off noisy values alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache

@@ -5,8 +5,6 @@ long label in the middle of an emoji, and takes seconds for a text of a thousand
 So texts are cut here, and the library is told to cut none.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A *reading* is what a raw was found to be: one array of values and the noises th
 was bought twice and the readings were combined by inverse variance).
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -21,8 +21,6 @@ leaf one of the two is true, and one leaf before neither: the set of k that may 
 most three times the half of what each test may miss. A twentieth goes to telling n ≥ 2r or n < 2r apart, where one pair of
 tests is enough."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

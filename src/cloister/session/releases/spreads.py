@@ -13,8 +13,6 @@ in the variance, and that of all Laplace noise, s = κ₄/(3vV²) between v and 
 interpolated; the tests hold them against closed forms at confidences from 50 % to 1 − 10⁻⁹.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Readings as bytes, for the ledger, and back: plain JSON, so that a stored release can be read by anything and runs nothing."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -3,15 +3,12 @@
 Both are looked up by what older versions wrote, so the literals here never change; classes and fields may (`cloister.stored`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cloister.noise.laws import LAWS
-from cloister.privacy import ZCDP, ApproxDP, PureDP
-from cloister.privacy.rational import text_of
+from cloister.privacy import ZCDP, ApproxDP, PureDP, text_of
 from cloister.session.planning.leaves import Leaves
 from cloister.session.planning.moments import Moments, Side
 from cloister.session.planning.zoom import Uneven, Zoom

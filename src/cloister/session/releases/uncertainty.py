@@ -8,8 +8,6 @@ that a thousand of a kind take no longer than one. A margin errs on the wide sid
 half to 1 − 10⁻¹².
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ Take it from a place that you trust, or compare its charges with the ledger's.
 The tie to a session (`buy_bias`) does not travel.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import datetime

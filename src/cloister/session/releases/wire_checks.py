@@ -4,8 +4,6 @@ Types follow from the annotations of the dataclasses themselves. Beyond them: ev
 readings in the shape that it reads, and no number makes a later computation far larger than the text was.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import types
 import typing

@@ -20,8 +20,6 @@ range is the mean of what each ladder has, weighted by inverse variance, at its 
 0, as it must be for the upper end, and below 0 for the lower, so the same argument holds. The theorem is used of the one purchase
 that was most expensive. The released leaf is the one whose choice was bought with most, the mean of these where several were."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

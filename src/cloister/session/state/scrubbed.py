@@ -5,8 +5,6 @@ the rows. So the work runs in a call of its own, and what it raises is replaced,
 with a text of ours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

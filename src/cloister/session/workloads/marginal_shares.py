@@ -20,8 +20,6 @@ tables are measured, and the search starts from every set of candidates where th
 All of it is public arithmetic: whatever shares come out, they sum to 1, and a poor search would cost accuracy alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations

@@ -14,8 +14,6 @@ noises, and find them never narrower by more than a thousandth, and wider by at 
 2.5 % at 99.9999 %.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -20,8 +20,6 @@ McKenna, Miklau, Hay & Machanavajjhala 2018, section 6.3.)
 It is all post-processing: no privacy is argued here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import fsum, prod

@@ -16,8 +16,6 @@ The strategy is a part of the digest: readings of different strategies are never
 so the same workload on a machine that rounds otherwise may be bought again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping, Sequence

@@ -8,8 +8,6 @@ Guarantee: that of `noise.MatrixMechanism` on the counts of the atoms. A row is 
 vector by at most 1 in L1, and m rows of one unit by at most m: `sensitivity`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -7,8 +7,6 @@ squares then makes the answers agree with each other (`marginals.py`), and whole
 the same workload are measured as they are, under the same charge.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ greatest value that occurs) is not read.
 A refusal names line and column as sheets do, and quotes nothing but names of columns and words of the form.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

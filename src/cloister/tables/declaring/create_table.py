@@ -5,8 +5,6 @@ A constraint holds for every row that the database lets in, so it is public with
 `CHECK (age BETWEEN 0 AND 120 AND sex IN ('F', 'M'))`. What a constraint says in another way is a note.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import partial

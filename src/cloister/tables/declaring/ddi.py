@@ -6,8 +6,6 @@ an archive counted in the rows is not taken: `sumStat` (the least and the greate
 A valid range is the study's own, from its questionnaire. DDI Lifecycle, whose variables refer to lists elsewhere, is not read.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from xml.parsers import expat

@@ -4,8 +4,6 @@ Read by pyreadstat from the head of the file; the rows are not read. Value label
 variable that has more than two are its categories; two, or two whose codes are far apart, may be the ends of a scale.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -9,8 +9,6 @@ tags, no lists. What has no counterpart here is said in a note, so that nothing 
 - `clamp_counts`, `censor_dims`, `sample_max_ids`, `use_dpsu`, `missing_value` are habits of SmartNoise's own mechanisms.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
 columns of its source, and a box or regions: `{"kind": "place", "box": [4, 51, 5, 52], "longitude": "x", "latitude": "y"}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ the region if a ray from it crosses its rings an odd number of times, so an inne
 and not its upper one, and the points on a border that two regions share lie in exactly one of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ codes: `Sex (1=male, 2=female)` has the categories 1 and 2, and of `Sex (1=male)
 
 # ruff: noqa: E501 - one entry, one line
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Iterable, Mapping

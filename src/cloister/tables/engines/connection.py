@@ -10,8 +10,6 @@ network, no extensions and no names of Python objects; its settings are locked; 
 Who runs a text in it limits rows and time, and lets no text in that was not read against a list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -8,18 +8,17 @@ encrypted as well (`encrypted.py`).
 
 # ruff: noqa: S608 - this file writes SQL: every name in it is our own
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cloister.tables.declaring.columns import Domain, Identifier, Text
+from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import DENSE_BITS, RELATION, CompiledQuery, Layout
 from cloister.tables.engines.connection import connected
@@ -40,6 +39,7 @@ from cloister.tables.engines.held import MOST_BYTES, Held, countable, wanted_col
 from cloister.tables.engines.request import Aggregation, Groups
 from cloister.tables.engines.workspace import ENCRYPTED_SCRATCH, Workspace, attach_scratch
 from cloister.tables.expression.names import quotation
+from cloister.tables.relations.public import PublicCodes
 from cloister.tables.sourcing.preparation import (
     Spelling,
     offenders_sql,
@@ -50,10 +50,6 @@ from cloister.tables.sourcing.preparation import (
     units_sql,
 )
 from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
-
-if TYPE_CHECKING:
-    from cloister.tables.declaring.table import PrivateTable
-    from cloister.tables.relations.public import PublicCodes
 
 _TYPES = {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 _USUAL_BITS = 12  # DuckDB's own perfect_ht_threshold

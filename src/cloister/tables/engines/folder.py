@@ -3,8 +3,6 @@
 A living process holds a lock on a file in its folder. Anyone who makes a folder first removes those beside it that nobody holds.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

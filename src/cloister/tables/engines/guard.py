@@ -5,8 +5,6 @@ block and its replacement raised after that block has ended: then `__cause__` an
 begins here. The words of the engine go nowhere but to `owner_debug`, a hook that the owner may set on purpose.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

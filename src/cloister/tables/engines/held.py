@@ -6,8 +6,6 @@ are counted, as in SQL. What is not for arrays (text, computed columns, a condit
 left to the engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

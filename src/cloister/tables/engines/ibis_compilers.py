@@ -5,8 +5,6 @@ a fifth of a second in which nothing happens to a question. Each compiler is a m
 is put in place unexecuted. Anyone who asks it for more than a module that is there has it executed as it is.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from importlib import import_module

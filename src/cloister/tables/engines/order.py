@@ -16,8 +16,6 @@ is asked of the rank: any rule within a unit would do for the guarantee; a scatt
 rows, a different one for each unit.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

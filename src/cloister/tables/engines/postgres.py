@@ -17,10 +17,11 @@ import re
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from cloister.errors import EngineError, InvalidDeclaration, MissingDependency, UnsupportedQuery
 from cloister.installed import install
+from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, preceded
 from cloister.tables.engines.duckdb import named_by, report_of
@@ -29,13 +30,10 @@ from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.engines.postgres_spelling import TYPES, PostgresSpelling, identifier
 from cloister.tables.engines.workspace import Workspace
+from cloister.tables.relations.public import PublicCodes
 from cloister.tables.sourcing.postgres_lineage import lineage_of
 from cloister.tables.sourcing.preparation import offenders_sql, outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
 from cloister.tables.sourcing.sources import Source, check_names
-
-if TYPE_CHECKING:
-    from cloister.tables.declaring.table import PrivateTable
-    from cloister.tables.relations.public import PublicCodes
 
 __all__ = ["PostgresEngine", "PostgresPrepared", "PostgresSource", "connect", "identifier"]
 

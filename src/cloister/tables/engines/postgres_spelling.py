@@ -3,8 +3,6 @@
 PostgreSQL has no cast that gives NULL instead of failing, so each cast of a text stands behind a pattern and a range.
 """
 
-from __future__ import annotations
-
 import json
 
 from cloister.tables.sourcing.preparation import Spelling

@@ -1,7 +1,5 @@
 """Days as numbers, where a method sums columns: days since 1970, as codes of a column of days count them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cloister.tables.declaring.columns import Date, Domain

@@ -6,8 +6,6 @@ them where they are not declared.
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Callable, Sequence

@@ -14,8 +14,6 @@ that under whichever name a file comes, its rows have one budget.
   with a row.
 """
 
-from __future__ import annotations
-
 import ctypes
 import glob
 import gzip

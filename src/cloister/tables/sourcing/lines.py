@@ -16,8 +16,6 @@ empty field is NULL. The delimiter is the one of , ; tab | that the header holds
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Iterator, Sequence

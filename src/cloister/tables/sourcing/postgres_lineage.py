@@ -12,8 +12,6 @@ own); from there the catalogues say what these are made of. A query is made a vi
 it calls, too; where nothing may be written, its text says so, and no operator or cast of the database may read tables.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -7,8 +7,6 @@ value of the declared kind (or NULL) from whatever the source holds; `code` clam
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

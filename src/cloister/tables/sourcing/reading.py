@@ -3,8 +3,6 @@
 The patterns are written in what Python, RE2 (DuckDB), PostgreSQL and Java (Spark) read alike.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 import re

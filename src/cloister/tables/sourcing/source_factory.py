@@ -1,7 +1,5 @@
 """The source behind what an owner wrote: a path, a frame, lists, a table of Ibis, an address; whichever engine holds the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path

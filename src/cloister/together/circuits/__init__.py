@@ -16,8 +16,6 @@
 What a party learns is the result, exactly. It is not differentially private: that is for the program to see to.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily

@@ -18,8 +18,6 @@ row still to be reduced at most 3 and 1. What inverse iteration gives has no bou
 Columns of norm up to 1 stay so when projected and reflected: rounding adds less than ¼. ∎
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

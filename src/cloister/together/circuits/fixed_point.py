@@ -1,7 +1,5 @@
 """What a party brings: arrays of fixed-point numbers, counted in whole steps, between declared bounds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite

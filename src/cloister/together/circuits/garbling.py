@@ -18,8 +18,6 @@ circuit is not found out.
 A wire that everybody knows has the label 0 for 0: correlation robustness lets inputs of H be chosen.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 

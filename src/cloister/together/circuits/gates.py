@@ -8,8 +8,6 @@ roots go digit by digit without restoring: a remainder that went below zero is m
 digit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache

@@ -12,8 +12,6 @@ if both follow the protocol and don't pool what they drew. Proof sketch. With α
 η = 2·numbers·(α^(2^digits) + digits·2^−COIN) of that law in total variation, and each output is (ε, (1 + e^ε)η)-private. ∎
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction

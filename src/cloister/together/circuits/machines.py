@@ -10,8 +10,6 @@ exist.
     Garbling, Evaluating    wires of 128 bits (garbling.py)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A program of two parties: what each brings, what is computed, and what it will cost, known before anything runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -24,8 +24,6 @@ one passes only for one value of s_i. ∎ The random block hides r in x. An eval
 faces 128 − k of s.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

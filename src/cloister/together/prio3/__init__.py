@@ -7,8 +7,6 @@
 Written to the IRTF's draft "Verifiable Distributed Aggregation Functions", version 20, and checked against its published vectors.
 """
 
-from __future__ import annotations
-
 from cloister.together.prio3.circuits import Circuit, Count, Histogram, Sum
 from cloister.together.prio3.reports import KEY_BYTES, Prio3, Report
 from cloister.together.prio3.servers import PrioServer, PrioSum, opened

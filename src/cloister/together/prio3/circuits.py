@@ -15,8 +15,6 @@ root of unity: the seed is uniform, so these values are uniform; the gadget's fo
 Polynomials are lists of their values at the roots of unity. Arithmetic is Python's, whose time depends on the numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

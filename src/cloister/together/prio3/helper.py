@@ -20,18 +20,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from cloister.crypto import client_context
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.noise import Random
 from cloister.together.messages import RoundRefused
 from cloister.together.prio3.joint_survey import JointReport, JointSurvey, list_of, new_helper_key, public_of
 from cloister.together.prio3.reports import KEY_BYTES
 from cloister.together.prio3.servers import noisy_share
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);

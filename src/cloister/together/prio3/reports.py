@@ -9,8 +9,6 @@ A client that lies moves the sum by at most what a valid value could, but for th
 can falsify the sum, and can drop reports; it learns no value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum

@@ -15,8 +15,6 @@ A person with two reports has twice the ε: who may send is for those who hand o
 so the variance is that of one noise times their number.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Sequence

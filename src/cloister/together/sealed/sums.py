@@ -8,8 +8,6 @@ All maps are linear with whole coefficients, so they may be taken modulo 2⁶⁴
 that of the pads, is the map of the sum of values. It is right where the result fits 63 bits, by declaration (`check_room`).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -38,10 +36,10 @@ from cloister.tables import (
     Relation,
     Workspace,
     prepare,
+    relate,
 )
 from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from cloister.tables.expression.scalars import Add, Case, Coalesce, Const, Multiply, Negate, Ref, Scalar, Subtract
-from cloister.tables.relations.related import relate
 from cloister.together.plan import shapes_of, width_of
 from cloister.together.sealed.format import CELL, MOST_COLUMNS, Marginal, MaskedFormat, Statistic
 

@@ -1,7 +1,5 @@
 """Counts out of the two tables of an anatomy: what is likely, how far off chance may be, and what is certain."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import comb

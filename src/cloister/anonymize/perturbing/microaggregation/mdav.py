@@ -6,8 +6,6 @@ group has k records, the last one up to 2k − 1. It is a heuristic (the best gr
 for others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """What a group is published as: its mean, its median, or its commonest value, for all groups at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -4,8 +4,6 @@ In a best grouping of numbers, groups are runs of the sorted numbers, of k to 2k
 least, over the lengths of the last run, of the loss before that run and the run's own.
 """
 
-from __future__ import annotations
-
 import operator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Noise added to columns of numbers: to each by itself, or with the columns' own correlations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The attack on additive noise: where columns predict one another, most of the noise can be taken off again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

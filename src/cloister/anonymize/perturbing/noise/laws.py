@@ -1,7 +1,5 @@
 """The laws that noise may have: drawn from, and known to the analyst, who needs their distribution function."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Mean and variance come from moments, exactly. The whole distribution is the hist
 likely, found by expectation–maximisation (Agrawal & Srikant 2000; that it is the most likely one: Agrawal & Aggarwal 2001).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -5,62 +5,36 @@ it, `decide` makes it, `explain` says it in words, `bounds` says how large a num
 `shares` says what holds for what is derived, and until when what is shown is shown. No database, no clock, no row.
 """
 
-from __future__ import annotations
-
-from cloister.hub.decisions.policy.actions import Action, actions, register_actions
-from cloister.hub.decisions.policy.bounds import ceilings, check_amount
-from cloister.hub.decisions.policy.decide import decide, decide_together, in_scope, may
-from cloister.hub.decisions.policy.decision import Ask, Decision, Narrowed
-from cloister.hub.decisions.policy.explain import denied, role_table, whom, why, words
-from cloister.hub.decisions.policy.facts import (
-    Context,
-    GrantFacts,
-    Hours,
-    MandatoryRule,
-    Members,
-    Object,
-    Part,
-    Policy,
-    Rules,
-    Source,
-    Spend,
-    Who,
-)
-from cloister.hub.decisions.policy.mandatory import closing_policy, closing_rule
-from cloister.hub.decisions.policy.shares import derived, inherit
-
-__all__ = [
-    "Action",
-    "Ask",
-    "Context",
-    "Decision",
-    "GrantFacts",
-    "Hours",
-    "MandatoryRule",
-    "Members",
-    "Narrowed",
-    "Object",
-    "Part",
-    "Policy",
-    "Rules",
-    "Source",
-    "Spend",
-    "Who",
-    "actions",
-    "ceilings",
-    "check_amount",
-    "closing_policy",
-    "closing_rule",
-    "decide",
-    "decide_together",
-    "denied",
-    "derived",
-    "in_scope",
-    "inherit",
-    "may",
-    "register_actions",
-    "role_table",
-    "whom",
-    "why",
-    "words",
-]
+from cloister.hub.decisions.policy.actions import Action as Action
+from cloister.hub.decisions.policy.actions import actions as actions
+from cloister.hub.decisions.policy.actions import register_actions as register_actions
+from cloister.hub.decisions.policy.bounds import ceilings as ceilings
+from cloister.hub.decisions.policy.bounds import check_amount as check_amount
+from cloister.hub.decisions.policy.decide import decide as decide
+from cloister.hub.decisions.policy.decide import decide_together as decide_together
+from cloister.hub.decisions.policy.decide import in_scope as in_scope
+from cloister.hub.decisions.policy.decide import may as may
+from cloister.hub.decisions.policy.decision import Ask as Ask
+from cloister.hub.decisions.policy.decision import Decision as Decision
+from cloister.hub.decisions.policy.decision import Narrowed as Narrowed
+from cloister.hub.decisions.policy.explain import denied as denied
+from cloister.hub.decisions.policy.explain import role_table as role_table
+from cloister.hub.decisions.policy.explain import whom as whom
+from cloister.hub.decisions.policy.explain import why as why
+from cloister.hub.decisions.policy.explain import words as words
+from cloister.hub.decisions.policy.facts import Context as Context
+from cloister.hub.decisions.policy.facts import GrantFacts as GrantFacts
+from cloister.hub.decisions.policy.facts import Hours as Hours
+from cloister.hub.decisions.policy.facts import MandatoryRule as MandatoryRule
+from cloister.hub.decisions.policy.facts import Members as Members
+from cloister.hub.decisions.policy.facts import Object as Object
+from cloister.hub.decisions.policy.facts import Part as Part
+from cloister.hub.decisions.policy.facts import Policy as Policy
+from cloister.hub.decisions.policy.facts import Rules as Rules
+from cloister.hub.decisions.policy.facts import Source as Source
+from cloister.hub.decisions.policy.facts import Spend as Spend
+from cloister.hub.decisions.policy.facts import Who as Who
+from cloister.hub.decisions.policy.mandatory import closing_policy as closing_policy
+from cloister.hub.decisions.policy.mandatory import closing_rule as closing_rule
+from cloister.hub.decisions.policy.shares import derived as derived
+from cloister.hub.decisions.policy.shares import inherit as inherit

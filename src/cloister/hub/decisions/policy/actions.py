@@ -10,8 +10,6 @@ An *overseer* is a role that may do an object's action without owning it; no ove
 right to data by office. `register_actions` lets a service add its own actions; a name is taken once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

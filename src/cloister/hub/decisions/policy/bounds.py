@@ -5,8 +5,6 @@ passes the ceiling, whoever charges is handed the same ceilings in the budget's 
 is not linear in it; its bound is the largest ρ, to one part in 2⁴⁰, whose ε at the rule's δ is not above the ceiling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,8 +15,7 @@ from cloister.hub.decisions.policy.actions import actions
 from cloister.hub.decisions.policy.decision import REASONS
 from cloister.hub.decisions.policy.facts import Context, MandatoryRule, Object, Who
 from cloister.hub.decisions.policy.mandatory import among, governs, labels_of
-from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
-from cloister.privacy.rational import text_of
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
 
 LARGEST = 10**12
 """The most that a budget, a share, a spend or a ceiling may say: beyond it there is only a mistake of units. At ε = 30 an answer

@@ -10,8 +10,6 @@ The order is fixed, and the first refusal stands:
 What nothing allows is denied. Nothing here reads a clock, a database or a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime

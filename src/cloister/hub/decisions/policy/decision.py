@@ -4,8 +4,6 @@ A reason is a key of `REASONS`, with the values that its sentence shows. Those a
 no reason is computed from rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

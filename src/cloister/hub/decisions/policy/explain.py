@@ -1,7 +1,5 @@
 """Decisions in words, and the table of every action and role as data, for pages, documentation and tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A grant is looked at as a whole. Its columns never mix with the purposes of another, since that would allow what no owner wrote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 

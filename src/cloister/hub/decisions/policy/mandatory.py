@@ -9,8 +9,6 @@ own, "ward 2026-Q1". A rule on "ward" governs each of them by itself, since each
 person and window.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,8 +24,7 @@ from cloister.hub.decisions.policy.actions import Action, actions
 from cloister.hub.decisions.policy.decision import Ask, No
 from cloister.hub.decisions.policy.facts import Combination, Context, MandatoryRule, Object, Part, Policy, Who
 from cloister.hub.decisions.policy.strict import Network
-from cloister.privacy.guarantee import ZCDP, Guarantee
-from cloister.privacy.rational import text_of
+from cloister.privacy import ZCDP, Guarantee, text_of
 
 _WINDOW = re.compile(r"(.+) (?:\d{4}|\d{4}-q[1-4]|\d{4}-(?:0[1-9]|1[0-2]))", re.ASCII)
 

@@ -1,7 +1,5 @@
 """The methods by which a hub trains models: what grants and rules of the institution name, and orders choose from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from cloister.errors import InvalidDeclaration

@@ -9,18 +9,14 @@ A grant's limit on the risk is held against all that the analyst drew from the p
 add up, advantages do not. So it is computed from declarations and the ledger alone; no row is read.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from cloister.errors import CloisterError
 from cloister.hub.decisions.policy.actions import Action
 from cloister.hub.decisions.policy.facts import Context, Object, Rules
-from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, zero_of
-from cloister.privacy.inference import About, advantage
+from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, PureDP, advantage, text_of, zero_of
 from cloister.privacy.precision import context as precise
 from cloister.privacy.precision import down, real, rounded_up
-from cloister.privacy.rational import text_of
 
 BY_PRICE = frozenset(
     {

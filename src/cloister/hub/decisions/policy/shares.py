@@ -10,8 +10,6 @@ ceases to hold, and nothing when it holds again: it sleeps.
 What was asked in a project is its members' own, and no share: but of a member whom the owner of the data never let in.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 

@@ -7,8 +7,6 @@ A `Shape` is a dataclass that JSON is read into, and written from. The type of a
 is a whole condition of a grant. A field of a plain type is the hub's own and stands in no JSON.
 """
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence

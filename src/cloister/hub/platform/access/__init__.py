@@ -9,54 +9,32 @@ their own, and what data providers attach to what they gave.
 Other services use the names below. What may not live here: a decision of its own.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.hub import Hub
-from cloister.hub.platform.access.algorithms import (
-    algorithms_of,
-    contradicted,
-    named_algorithm,
-    next_version,
-    register_algorithm,
-    settings_of,
-    under,
-)
-from cloister.hub.platform.access.days import days_in
-from cloister.hub.platform.access.drafts import Typed
-from cloister.hub.platform.access.granting import grant, revoke
-from cloister.hub.platform.access.names import Names, names_in
-from cloister.hub.platform.access.requests import say, spoken, thread
-from cloister.hub.platform.access.sentences import members_text
-from cloister.hub.platform.access.views import UnreadableView, damaged_views, unreadable_views
+from cloister.hub.platform.access.algorithms import algorithms_of as algorithms_of
+from cloister.hub.platform.access.algorithms import contradicted as contradicted
+from cloister.hub.platform.access.algorithms import named_algorithm as named_algorithm
+from cloister.hub.platform.access.algorithms import next_version as next_version
+from cloister.hub.platform.access.algorithms import register_algorithm as register_algorithm
+from cloister.hub.platform.access.algorithms import settings_of as settings_of
+from cloister.hub.platform.access.algorithms import under as under
+from cloister.hub.platform.access.days import days_in as days_in
+from cloister.hub.platform.access.drafts import Typed as Typed
+from cloister.hub.platform.access.granting import grant as grant
+from cloister.hub.platform.access.granting import revoke as revoke
+from cloister.hub.platform.access.names import Names as Names
+from cloister.hub.platform.access.names import names_in as names_in
+from cloister.hub.platform.access.requests import say as say
+from cloister.hub.platform.access.requests import spoken as spoken
+from cloister.hub.platform.access.requests import thread as thread
+from cloister.hub.platform.access.sentences import members_text as members_text
+from cloister.hub.platform.access.views import UnreadableView as UnreadableView
+from cloister.hub.platform.access.views import damaged_views as damaged_views
+from cloister.hub.platform.access.views import unreadable_views as unreadable_views
 from cloister.hub.service import Card, Guide, Link, Service, routes_in
-
-__all__ = [
-    "SERVICE",
-    "Names",
-    "Typed",
-    "UnreadableView",
-    "algorithms_of",
-    "contradicted",
-    "damaged_views",
-    "days_in",
-    "grant",
-    "members_text",
-    "named_algorithm",
-    "names_in",
-    "next_version",
-    "register_algorithm",
-    "revoke",
-    "say",
-    "settings_of",
-    "spoken",
-    "thread",
-    "under",
-    "unreadable_views",
-]
 
 register_actions([Action(name="dataset.revoke", title="Revoke access", roles=frozenset({"owner"}), by="owner")])
 

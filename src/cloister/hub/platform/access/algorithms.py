@@ -6,8 +6,6 @@ understands (`Service.algorithm`), and takes its requests under them (`named_alg
 the service itself. Whether somebody may run it is asked wherever the context names it (`checking.py`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +17,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.errors import Conflict, InvalidDeclaration, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check, context_of, no_algorithm
 from cloister.hub.decisions.facts import facts_of, who_of
@@ -30,7 +28,6 @@ from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.granting import own_algorithm
 from cloister.hub.platform.trail import of_algorithm, write
-from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm, GuestReview
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.trail import AuditLine

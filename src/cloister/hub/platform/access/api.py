@@ -1,7 +1,5 @@
 """The API of grants, of the institution's policy, and of requests for access."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import Body, Query

@@ -1,7 +1,5 @@
 """What the API of access takes and gives. A field that is not named here is refused: nobody sets what nobody offers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar

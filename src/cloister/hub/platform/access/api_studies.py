@@ -1,7 +1,5 @@
 """The API of projects and algorithms."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Days on the hub's clock: what a day in a form means, and which day a moment begins or ends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Making and taking back grants on data sets and algorithms. What changes here holds for the next question of every process."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidDeclaration
+from cloister.errors import InvalidDeclaration, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check, context_of, no_algorithm
 from cloister.hub.decisions.facts import facts_of
@@ -21,7 +19,6 @@ from cloister.hub.platform.access.days import days_in
 from cloister.hub.platform.access.drafts import check_grant, condition_columns
 from cloister.hub.platform.access.names import resolved
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row

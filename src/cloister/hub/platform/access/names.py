@@ -4,8 +4,6 @@ A name is looked up among what the one who writes it may see; what they may not 
 exist.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

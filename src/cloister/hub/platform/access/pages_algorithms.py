@@ -1,13 +1,12 @@
 """Pages of algorithms: those that one may see, one with its grants, and the form that registers one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.policy.actions import ALGORITHM_PROVIDER
@@ -28,7 +27,6 @@ from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name, done
 from cloister.hub.platform.access.views import grant_views
 from cloister.hub.platform.trail import titles
-from cloister.hub.problems import Missing
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext

@@ -1,7 +1,5 @@
 """Pages of data providers: what one gave, the policy that one attaches to it, and for what it was used."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import readable
 from cloister.hub.decisions.checking import check
@@ -29,7 +28,6 @@ from cloister.hub.platform.access.rules import DATA_ACTIONS
 from cloister.hub.platform.access.sentences import Gettext
 from cloister.hub.platform.access.views import unreadable_views
 from cloister.hub.platform.trail import gave, of_data_set, titles, write
-from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet

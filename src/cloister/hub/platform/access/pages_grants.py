@@ -1,7 +1,5 @@
 """The owner's pages of a data set's access: the grants as sentences, a form for a new one, and what one person may do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -9,7 +7,7 @@ from fastapi import Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Conflict, Missing
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import DAYS
@@ -22,7 +20,6 @@ from cloister.hub.platform.access.names import person_called
 from cloister.hub.platform.access.parts import SEEN, Name, done
 from cloister.hub.platform.access.requests import to_decide
 from cloister.hub.platform.access.views import conflict_views, grant_views, preview, request_views, unreadable_views
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of
 from cloister.hub.web.flashes import go

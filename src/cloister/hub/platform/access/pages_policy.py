@@ -1,7 +1,5 @@
 """The page of the institution's policy: readable by everybody, written by stewards and administrators."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

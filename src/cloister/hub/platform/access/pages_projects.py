@@ -1,7 +1,5 @@
 """Pages of projects: mine, one with its members, data sets, releases and shares, and the owner's approval."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

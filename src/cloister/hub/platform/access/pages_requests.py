@@ -1,7 +1,5 @@
 """Pages of requests for access: mine, those to decide, one with its messages, and the form that asks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any

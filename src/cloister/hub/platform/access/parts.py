@@ -1,7 +1,5 @@
 """What the pages of this service share: a form shown again with what was wrong, and done things followed by their page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

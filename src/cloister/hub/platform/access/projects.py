@@ -7,8 +7,6 @@ the data set once its owner has confirmed them. A project is closed, never delet
 Who leads it invites e-mail addresses, of which nobody says whether anybody has them; whoever does may come in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +14,7 @@ from sqlalchemy import String, cast, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.errors import Conflict, InvalidDeclaration, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check
 from cloister.hub.decisions.facts import project_object
@@ -37,7 +35,6 @@ from cloister.hub.platform.access.granting import (
 )
 from cloister.hub.platform.access.requests import spoken
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest, Grant, Project, ProjectDataSet, ProjectInvitation, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet

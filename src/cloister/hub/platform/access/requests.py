@@ -4,15 +4,13 @@ Only what one may see can be asked for. A request is seen by whoever asked, by t
 What is said about one, of access or of budget, is a thread of messages, the oldest first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check, own_project
 from cloister.hub.decisions.policy import GrantFacts, Object
@@ -23,7 +21,6 @@ from cloister.hub.platform.access.days import days_in
 from cloister.hub.platform.access.drafts import check_grant
 from cloister.hub.platform.access.granting import grant_in, own_data_set, seen_data_set, state_of_grant
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest, Grant, Message, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet

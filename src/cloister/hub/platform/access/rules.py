@@ -1,7 +1,5 @@
 """The institution's own policy: rules above every owner. They are made and ended, never deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidDeclaration
+from cloister.errors import InvalidDeclaration, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import facts_of
@@ -21,7 +19,6 @@ from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.access import InstitutionRule
 from cloister.hub.web.forms import Form, listed
 

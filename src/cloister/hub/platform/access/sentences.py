@@ -1,7 +1,5 @@
 """Grants and rules of the institution as sentences that people read: pure functions of the facts, the names and the language."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta

@@ -6,8 +6,6 @@ Each grant is put to the policy itself, once without the rule and once with it, 
 allowed without and denied with the rule is a conflict. Whether one person misses a second factor is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -10,34 +10,24 @@
 Other services use the names below.
 """
 
-from __future__ import annotations
-
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.platform.accounts.links import first_link, invite, login_link
+from cloister.hub.platform.accounts.links import first_link as first_link
+from cloister.hub.platform.accounts.links import invite as invite
+from cloister.hub.platform.accounts.links import login_link as login_link
 from cloister.hub.platform.accounts.parts import opened
-from cloister.hub.platform.accounts.people import add_person, roles_of, set_roles
-from cloister.hub.platform.accounts.sessions import cookie_name, identify, sweep
-from cloister.hub.platform.accounts.tokens import make_token
+from cloister.hub.platform.accounts.people import add_person as add_person
+from cloister.hub.platform.accounts.people import roles_of as roles_of
+from cloister.hub.platform.accounts.people import set_roles as set_roles
+from cloister.hub.platform.accounts.sessions import cookie_name as cookie_name
+from cloister.hub.platform.accounts.sessions import identify as identify
+from cloister.hub.platform.accounts.sessions import sweep as sweep
+from cloister.hub.platform.accounts.tokens import make_token as make_token
 from cloister.hub.records.accounts import Person
 from cloister.hub.service import Card, Guide, Link, Service, routes_in
-
-__all__ = [
-    "SERVICE",
-    "add_person",
-    "cookie_name",
-    "first_link",
-    "identify",
-    "invite",
-    "login_link",
-    "make_token",
-    "roles_of",
-    "set_roles",
-    "sweep",
-]
 
 
 def _cards(_: Hub, db: Session, caller: Caller) -> list[Card]:

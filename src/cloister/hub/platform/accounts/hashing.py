@@ -4,8 +4,6 @@ Parameters are those that OWASP's Password Storage Cheat Sheet names for Argon2i
 weaker ones is made again when its owner next signs in.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import unicodedata
@@ -14,8 +12,8 @@ from collections.abc import Iterator
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from cloister.errors import TooMany
 from cloister.hub.ids import new_secret
-from cloister.hub.problems import TooMany
 from cloister.noise import default_random
 
 LONGEST = 1000

@@ -4,8 +4,6 @@ Looking at a link does not use it, since programs look at links too; the form be
 it may still make it: who is blocked, or has lost the role, has left no door open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,13 +11,12 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
-from cloister.errors import AccessDenied
+from cloister.errors import AccessDenied, Conflict, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, STEWARD, actions
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.platform.accounts.people import check_roles, log_event, roles_of
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person
 from cloister.hub.records.people import folded, person_of_address
 

@@ -4,22 +4,20 @@ Whoever tries learns one thing only, that it was wrong: an unknown address, a wr
 password are told in the same words, after the same one hash. Every attempt is counted before it is looked at (`throttle.py`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fastapi import Request
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.accounts import links, second_factor, sessions, throttle
 from cloister.hub.platform.accounts.hashing import LONGEST, plain
 from cloister.hub.platform.accounts.parts import parts_of
 from cloister.hub.platform.accounts.people import add_person, as_person, log_event, revoke_tokens
-from cloister.hub.problems import Conflict, Unauthenticated
+from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import folded, person_of_address
 

@@ -6,8 +6,6 @@ where it was used, and each sign-in says so for a month. That does not end with 
 stranger's; and nobody can have it unsaid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta

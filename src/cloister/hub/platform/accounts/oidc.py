@@ -4,8 +4,6 @@ believed that was not signed by the provider's published keys, for this hub, for
 The provider is the administrator's setting; the addresses that it publishes must be as well protected as its own.
 """
 
-from __future__ import annotations
-
 import base64
 import ipaddress
 import json

@@ -1,7 +1,5 @@
 """One's own pages: profile, password, sessions, tokens."""
 
-from __future__ import annotations
-
 from typing import Any
 from zoneinfo import available_timezones
 

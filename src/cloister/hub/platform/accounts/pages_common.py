@@ -1,7 +1,5 @@
 """What the pages of accounts share: a form shown again with what was wrong, and where signing in leads."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """Pages for anyone who is not signed in yet: password, second step, single sign-on, one-time links; and signing out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import Request

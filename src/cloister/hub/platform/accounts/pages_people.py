@@ -1,7 +1,5 @@
 """Pages about people: who uses the hub, who was invited, what somebody may do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode

@@ -1,8 +1,6 @@
 """Setting up a second factor, by choice or because the hub asks for one; its backup codes; taking it away. A session whose second
 factor has yet to be set up has no caller; the handlers look at it themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import Request

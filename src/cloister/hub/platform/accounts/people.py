@@ -1,7 +1,5 @@
 """The people of a hub: found, added, given roles, blocked. The audit log has every change and who made it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,13 +10,12 @@ from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from cloister.errors import AccessDenied, InvalidParameter
+from cloister.errors import AccessDenied, Conflict, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, OFFERED_ROLES, ROLES, STEWARD
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.accounts import sessions
-from cloister.hub.problems import Conflict
 from cloister.hub.records.accounts import ApiToken, OneTimeLink, Person, PersonRole
 from cloister.hub.records.people import folded, person_by_id
 from cloister.printable import is_printable

@@ -5,8 +5,6 @@ authenticator has it. Backup codes have 50 random bits and are kept keyed by the
 does not let them be guessed.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 import re
@@ -14,11 +12,11 @@ import re
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.accounts import totp
-from cloister.hub.problems import Conflict, Missing, Unauthenticated
+from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.accounts import Person, RecoveryCode, WebSession
 from cloister.noise import default_random
 

@@ -5,8 +5,6 @@ A sign-in whose second factor is still missing is *half*: it names nobody, and i
 The secret changes whenever what it may do changes: at the sign-in, at the second factor, with the password, with the roles.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,11 +13,11 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import USED_EACH, caller_from, caller_of_token, must_have_second_factor, standing
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret, same
-from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Attempts, Person, SignOn, WebSession
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import keep_cookie

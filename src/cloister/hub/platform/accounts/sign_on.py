@@ -5,8 +5,6 @@ that is new becomes a person, if the provider has verified their address and nob
 account that is there; its owner signs in and connects it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +13,7 @@ from fastapi import Request
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from cloister.errors import AccessDenied
+from cloister.errors import AccessDenied, Conflict, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import OFFERED_ROLES
 from cloister.hub.hub import Hub
@@ -26,7 +24,6 @@ from cloister.hub.platform.accounts.log_in import Entered
 from cloister.hub.platform.accounts.oidc import Identity, Provider
 from cloister.hub.platform.accounts.parts import parts_of
 from cloister.hub.platform.accounts.people import add_person, as_person, log_event
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
 from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.settings import listed

@@ -7,8 +7,6 @@ and does not lengthen it, and failures are forgotten with time: nobody is locked
 the account before is counted by itself, so that a stranger's guesses do not keep its owner out (OWASP's device cookies).
 """
 
-from __future__ import annotations
-
 import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,9 +16,9 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from cloister.errors import TooMany
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
-from cloister.hub.problems import TooMany
 from cloister.hub.records.accounts import Attempts
 
 KNOWN = "cloister_known"

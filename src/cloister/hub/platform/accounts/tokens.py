@@ -3,8 +3,6 @@
 A token can do what its scopes name, its owner's roles allow, and no more; what only a person in a browser may do is no scope.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
@@ -12,7 +10,7 @@ from datetime import timedelta
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
 from cloister.hub.decisions.callers import TOKEN_PREFIX, caller_again
@@ -20,7 +18,6 @@ from cloister.hub.decisions.policy.actions import ANYBODY, NOBODY, Action, actio
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.platform.accounts.people import clean, log_event
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import ApiToken, Person, WebSession
 from cloister.hub.web.languages import N_
 

@@ -1,8 +1,6 @@
 """Codes that change every half minute (RFC 6238, on HOTP of RFC 4226): SHA-1, six digits, steps of 30 seconds, as every
 authenticator understands them."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import io

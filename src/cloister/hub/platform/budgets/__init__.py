@@ -9,8 +9,6 @@ The ledger keeps all of it; here it is shown, and changed by acts that are check
 What may not live here: a sum of charges of its own (the ledger's counts), a decision (`access`).
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller

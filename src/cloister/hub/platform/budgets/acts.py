@@ -1,15 +1,13 @@
 """What changes budgets: raising one, allotting a share, asking for more, and the answer. Each is checked against the ceilings of
 the institution first, and written to the audit log as well as to the ledger."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError, Conflict, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of, own_project
 from cloister.hub.decisions.facts import facts_of, project_account
@@ -20,13 +18,11 @@ from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.access import say, spoken
 from cloister.hub.platform.budgets.reading import population_object, seen_population
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import BudgetRequest, Project
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import Population
 from cloister.hub.records.people import folded
-from cloister.privacy import Guarantee, exact
-from cloister.privacy.rational import exact_probability
+from cloister.privacy import Guarantee, exact, exact_probability
 from cloister.session.questions.spend import Spend as Amount
 from cloister.session.questions.spend import measure_of, spend_of
 

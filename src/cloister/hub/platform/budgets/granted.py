@@ -5,8 +5,6 @@ the grant stands, and is gone with it. The ledger counts what was drawn, whateve
 hand is the ledger's own (`reading.py`), and the smaller of the two holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 

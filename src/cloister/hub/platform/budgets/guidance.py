@@ -4,8 +4,6 @@ The arithmetic, with its theorems, is `privacy/inference.py`: about presence, an
 where ε counts twice. Here it is told.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +11,8 @@ from fractions import Fraction
 
 from cloister.hub.guidance import FAMILY, guidance
 from cloister.hub.web.languages import N_
-from cloister.privacy import ZCDP, About, Guarantee, Inference
+from cloister.privacy import ZCDP, About, Guarantee, Inference, text_of
 from cloister.privacy.precision import rounded_up
-from cloister.privacy.rational import text_of
 from cloister.session.questions.spend import amount_of
 
 USUAL = (

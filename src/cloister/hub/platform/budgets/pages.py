@@ -6,8 +6,6 @@ ledger's public account; no value of a row is near it.
 It is served as an image, so it can't use the page's colours: each look has its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,8 +49,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.web.render import ZONE_COOKIE, render, request_gettext
 from cloister.hub.web.routing import Number, Pages
 from cloister.ledger import Charge
-from cloister.privacy import ZCDP
-from cloister.privacy.rational import text_of
+from cloister.privacy import ZCDP, text_of
 from cloister.session.questions.spend import amount_of, less
 
 NAME = r"^[^\x00-\x1f]+$"

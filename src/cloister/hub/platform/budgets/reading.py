@@ -4,8 +4,6 @@ An owner and an office see every share and every charge; an analyst sees the tot
 of their projects.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,6 +15,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of, project_account
@@ -24,7 +23,6 @@ from cloister.hub.decisions.policy import Object, Policy, closing_policy
 from cloister.hub.description import Told
 from cloister.hub.hub import Hub
 from cloister.hub.platform.budgets.granted import GrantedOut
-from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.catalogue import Population
 from cloister.ledger import Charge

@@ -14,74 +14,48 @@
 What may not live here: a decision about who may what (`access`), a release of anything (`asking`), an upload in plain.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session as Db
 
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.platform.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
-from cloister.hub.platform.catalogue.live import live_of, sweep_scratch
-from cloister.hub.platform.catalogue.masked import (
-    MASKED,
-    Masked,
-    MaskedRows,
-    batch_file,
-    folder_of,
-    line_of,
-    lines_of,
-    masked_in,
-    masked_versions,
-    sweep_masked,
-)
-from cloister.hub.platform.catalogue.metadata import plain_word
-from cloister.hub.platform.catalogue.reading import money_of, owned, populations_of, search, seen
-from cloister.hub.platform.catalogue.registering import Wanted, made_of, register
-from cloister.hub.platform.catalogue.remote import legible
-from cloister.hub.platform.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
+from cloister.hub.platform.catalogue.joint import SITES as SITES
+from cloister.hub.platform.catalogue.joint import Joined as Joined
+from cloister.hub.platform.catalogue.joint import SiteRows as SiteRows
+from cloister.hub.platform.catalogue.joint import coordinators_of as coordinators_of
+from cloister.hub.platform.catalogue.joint import joined_in as joined_in
+from cloister.hub.platform.catalogue.joint import key_of as key_of
+from cloister.hub.platform.catalogue.joint import versions_at_sites as versions_at_sites
+from cloister.hub.platform.catalogue.live import live_of as live_of
+from cloister.hub.platform.catalogue.live import sweep_scratch
+from cloister.hub.platform.catalogue.masked import MASKED
+from cloister.hub.platform.catalogue.masked import Masked as Masked
+from cloister.hub.platform.catalogue.masked import MaskedRows as MaskedRows
+from cloister.hub.platform.catalogue.masked import batch_file as batch_file
+from cloister.hub.platform.catalogue.masked import folder_of as folder_of
+from cloister.hub.platform.catalogue.masked import line_of as line_of
+from cloister.hub.platform.catalogue.masked import lines_of as lines_of
+from cloister.hub.platform.catalogue.masked import masked_in as masked_in
+from cloister.hub.platform.catalogue.masked import masked_versions as masked_versions
+from cloister.hub.platform.catalogue.masked import sweep_masked as sweep_masked
+from cloister.hub.platform.catalogue.metadata import plain_word as plain_word
+from cloister.hub.platform.catalogue.reading import money_of as money_of
+from cloister.hub.platform.catalogue.reading import owned as owned
+from cloister.hub.platform.catalogue.reading import populations_of as populations_of
+from cloister.hub.platform.catalogue.reading import search as search
+from cloister.hub.platform.catalogue.reading import seen as seen
+from cloister.hub.platform.catalogue.registering import Wanted as Wanted
+from cloister.hub.platform.catalogue.registering import made_of as made_of
+from cloister.hub.platform.catalogue.registering import register as register
+from cloister.hub.platform.catalogue.remote import legible as legible
+from cloister.hub.platform.catalogue.retention import EXPIRE, KEEPER, Keeper
+from cloister.hub.platform.catalogue.retention import expire as expire
 from cloister.hub.platform.catalogue.shared import others_of
-from cloister.hub.platform.catalogue.sources import PooledRows, source_of
-from cloister.hub.platform.catalogue.versions import add_masked, add_rows
-from cloister.hub.platform.catalogue.windows import window_with
+from cloister.hub.platform.catalogue.sources import PooledRows as PooledRows
+from cloister.hub.platform.catalogue.sources import source_of as source_of
+from cloister.hub.platform.catalogue.versions import add_masked as add_masked
+from cloister.hub.platform.catalogue.versions import add_rows as add_rows
+from cloister.hub.platform.catalogue.windows import window_with as window_with
 from cloister.hub.service import Card, Guide, Link, Service, routes_in
-
-__all__ = [
-    "SERVICE",
-    "SITES",
-    "Joined",
-    "Masked",
-    "MaskedRows",
-    "PooledRows",
-    "SiteRows",
-    "Wanted",
-    "add_masked",
-    "add_rows",
-    "batch_file",
-    "coordinators_of",
-    "expire",
-    "folder_of",
-    "joined_in",
-    "key_of",
-    "legible",
-    "line_of",
-    "lines_of",
-    "live_of",
-    "made_of",
-    "masked_in",
-    "masked_versions",
-    "money_of",
-    "owned",
-    "plain_word",
-    "populations_of",
-    "register",
-    "search",
-    "seen",
-    "source_of",
-    "sweep_masked",
-    "versions_at_sites",
-    "window_with",
-]
-
 
 _SHOWN = 6
 

@@ -3,8 +3,6 @@
 A file is the body of its request, read as it comes; what arrived whole waits for a day to be registered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -13,6 +11,7 @@ from sqlalchemy.orm import Session as Db
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.description import Limit, read_of
 from cloister.hub.hub import Hub, HubDep
@@ -38,7 +37,6 @@ from cloister.hub.platform.catalogue.shapes import (
 )
 from cloister.hub.platform.catalogue.versions import add_version, add_window
 from cloister.hub.platform.catalogue.windows import check_cut, in_window
-from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.records.people import names_of

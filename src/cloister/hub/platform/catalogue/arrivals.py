@@ -4,8 +4,6 @@ Nothing that arrives is ever on the disk in plain (`hub/storage`), and only who 
 day is forgotten.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -15,13 +13,12 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue.sources import authorities_of, reached, table_store_of
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.storage import (

@@ -7,8 +7,6 @@ A guess is made of the cells that the trial reading shows to its owner and of th
 else. It is text in a form: nothing is read by it before the owner sends that form.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence

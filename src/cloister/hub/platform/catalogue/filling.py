@@ -4,8 +4,6 @@ Everything here goes from public to public: names of columns, what somebody wrot
 typed text like any other, and the owner looks at it, and signs that nothing of it was read from the rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -8,8 +8,6 @@ The tables go forward only: who reads an older moment of the catalogue does not 
 tables is `Held`, and carried out on these very tables or not at all, however slow the decision was.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext, suppress
@@ -19,14 +17,13 @@ from pathlib import Path
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import CloisterError, UnknownTable
+from cloister.errors import CloisterError, Conflict, UnknownTable
 from cloister.hub.decisions.facts import parts_by_data_set
 from cloister.hub.decisions.held import Exchanged, Held
 from cloister.hub.generation import generation, read_generation
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.origins import whole_of
 from cloister.hub.platform.catalogue.sources import label_of, source_of
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.query import Session

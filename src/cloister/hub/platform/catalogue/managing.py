@@ -3,8 +3,6 @@
 Deleting destroys keys first. Once that is committed nobody can read the rows again; that the files go too is tidiness.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +10,7 @@ from sqlalchemy import delete as delete_rows
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, Conflict, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, STEWARD
@@ -26,7 +24,6 @@ from cloister.hub.platform.catalogue.metadata import checked_text, metadata_of, 
 from cloister.hub.platform.catalogue.registering import LISTED, listing
 from cloister.hub.platform.catalogue.sources import source_of, table_store_of
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of

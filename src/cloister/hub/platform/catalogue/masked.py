@@ -24,11 +24,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import canonical_json
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Conflict
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.joint import DEADLINE, READING, WAIT, key_of
 from cloister.hub.platform.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.together.sealed.batches import Batch, Head, in_order, withdrawn_by
 from cloister.together.sealed.table import SealedSource

@@ -1,7 +1,5 @@
 """What data carry besides their rows: names and texts for people, policies of the data set and of its columns, who gave it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -9,8 +9,6 @@ Windows of one data set that are cut by the dates of its rows share no row, so a
 knows as the first window's, so that nobody else registers it as theirs.
 """
 
-from __future__ import annotations
-
 import hmac
 
 from sqlalchemy import select

@@ -1,7 +1,5 @@
 """The catalogue's pages for everybody: the list, one data set as it is declared, and an owner's populations."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """The owner's pages of a data set: versions, policy, uses, integrity; and what can be done with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,7 +9,7 @@ from fastapi import Path, Request
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Conflict
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
@@ -26,7 +24,7 @@ from cloister.hub.platform.catalogue.typed import KINDS, WideFormDep, declaratio
 from cloister.hub.platform.catalogue.versions import opened_again, redeclare, was_charged
 from cloister.hub.platform.catalogue.windows import column_of, next_window, windows_of
 from cloister.hub.platform.trail import attempts, titles
-from cloister.hub.problems import Conflict, Problem, problem_of
+from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import is_readable, parts_of, policies_in_row, readable_parts

@@ -1,7 +1,5 @@
 """The guided way from what arrived to a data set: declare it, look at it once more, open it. Works without scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ These are the only pages with no limit on the body but the setting's. The token 
 form, and is checked before the first byte of the file is kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 A data set that somebody may not see is missing, in the same words as one that does not exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -13,7 +11,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, CloisterError
+from cloister.errors import AccessDenied, CloisterError, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.database import damaged, readable
 from cloister.hub.decisions.checking import check, context_of
@@ -21,7 +19,6 @@ from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
 from cloister.hub.decisions.policy import Object, Policy, decide
 from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import of_data_set
-from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.records.trail import AuditLine

@@ -5,8 +5,6 @@ which is written down at once; then population, data set, version and audit log 
 the budget and writes down whose rows they are. What fails leaves the arrival, so that it can be done again with other words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import CloisterError, InvalidParameter, MissingBound
+from cloister.errors import CloisterError, Conflict, InvalidParameter, MissingBound
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object
@@ -34,7 +32,6 @@ from cloister.hub.platform.catalogue.row_sources import RowSource, UploadedRows
 from cloister.hub.platform.catalogue.sources import source_of
 from cloister.hub.platform.catalogue.windows import check_series, lock_series
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_against, check_declaration, domains_of, table_of
@@ -42,8 +39,7 @@ from cloister.printable import is_text
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.session.state.lineage import SharedRows
-from cloister.tables import PrivateTable
-from cloister.tables.declaring.table import check_events, check_printable
+from cloister.tables.declaring.table import PrivateTable, check_events, check_printable
 from cloister.tables.sourcing.sources import Source
 
 POPULATION = r"[^\W_][\w .()-]{0,119}"

@@ -5,8 +5,6 @@ opens the hub and every hour; what it finds due becomes a job of the data set's 
 the tables opened that databases hold, so that two of them over the same rows are found before anybody asks (`shared.py`).
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Mapping

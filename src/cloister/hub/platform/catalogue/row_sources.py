@@ -13,6 +13,7 @@ from typing import Protocol
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
+from cloister.errors import Conflict
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
@@ -20,7 +21,6 @@ from cloister.hub.platform.catalogue.arrivals import arrival_of, forget, table_i
 from cloister.hub.platform.catalogue.cleaning import cleaned
 from cloister.hub.platform.catalogue.origins import origin_of
 from cloister.hub.platform.catalogue.sources import source_of, table_store_of
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.storage import StoredTable
 from cloister.tables.sourcing.sources import Source

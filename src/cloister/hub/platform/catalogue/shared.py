@@ -8,8 +8,6 @@ What both have spent, has been spent of the same people. So the choice is their 
 in the ledger may be opened again, once it is the only one; the other one cannot, since it would be found again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ the population of each is charged (`Source.made_of`). The list of parts never ch
 whenever the catalogue changes, so a part that gets another version makes another version of the whole.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -19,12 +17,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import canonical_json
+from cloister.errors import Conflict
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue.joint import SITES, coordinators_of, joined_in
 from cloister.hub.platform.catalogue.masked import MASKED, line_of, masked_in
 from cloister.hub.platform.catalogue.remote import RowsElsewhere, text_in
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetPart, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen

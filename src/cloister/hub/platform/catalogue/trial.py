@@ -6,14 +6,13 @@ made, and nothing of what it found. It tells the owner how to mend the declarati
 from it into the declaration would publish that value, so the page says so, and the form asks again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import delete, select
 
+from cloister.errors import Conflict
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue.arrivals import arrival_of, stored, table_in
@@ -23,7 +22,6 @@ from cloister.hub.platform.catalogue.metadata import provider_of
 from cloister.hub.platform.catalogue.registering import Wanted, check_allowed, drafted
 from cloister.hub.platform.catalogue.sources import reached, table_store_of
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of

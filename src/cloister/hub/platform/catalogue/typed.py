@@ -4,8 +4,6 @@ Texts are kept as they were typed until the data set is registered. Columns are 
 field is anybody's choice.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

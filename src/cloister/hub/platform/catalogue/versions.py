@@ -4,8 +4,6 @@ A data set whose windows are cut by a date column may be sent as one file each t
 rows of its own days, under its own budget, so rows in a window that is over get no fresh one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +11,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, InvalidDeclaration, InvalidParameter
+from cloister.errors import AccessDenied, Conflict, InvalidDeclaration, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
@@ -27,13 +25,11 @@ from cloister.hub.platform.catalogue.row_sources import RowSource, SharedRowsOf,
 from cloister.hub.platform.catalogue.sources import check_own_rows, source_of
 from cloister.hub.platform.catalogue.windows import base_of, column_of, in_window, next_window, windows_of
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_against, check_declaration, check_reasons, domains_of, table_of
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import parts_of, policies_in_row, retention_of
-from cloister.tables import PrivateTable, PublicTable
-from cloister.tables.declaring.table import check_events
+from cloister.tables.declaring.table import PrivateTable, PublicTable, check_events
 from cloister.tables.sourcing.sources import Source
 
 

@@ -31,8 +31,6 @@ of. These stay once the first window is open, and after a window is deleted too,
 same rows in windows of another length, or along another column, would overlap, and have a second budget.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta

@@ -10,28 +10,22 @@ A service brings its kinds of work as `JobType`s, and calls `submit`. A job that
 transaction of `progress.finish`.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.platform.jobs.queue import Superseded, caller_of_job, came_of, cancel, open_jobs, submit
-from cloister.hub.platform.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
+from cloister.hub.platform.jobs.queue import Superseded as Superseded
+from cloister.hub.platform.jobs.queue import caller_of_job as caller_of_job
+from cloister.hub.platform.jobs.queue import came_of as came_of
+from cloister.hub.platform.jobs.queue import cancel as cancel
+from cloister.hub.platform.jobs.queue import open_jobs
+from cloister.hub.platform.jobs.queue import submit as submit
+from cloister.hub.platform.jobs.workers import Stopped as Stopped
+from cloister.hub.platform.jobs.workers import Timing as Timing
+from cloister.hub.platform.jobs.workers import Workers as Workers
+from cloister.hub.platform.jobs.workers import closed, opened
+from cloister.hub.platform.jobs.workers import stop_workers as stop_workers
 from cloister.hub.service import Card, Link, Service, routes_in
-
-__all__ = [
-    "SERVICE",
-    "Stopped",
-    "Superseded",
-    "Timing",
-    "Workers",
-    "caller_of_job",
-    "came_of",
-    "cancel",
-    "stop_workers",
-    "submit",
-]
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:

@@ -1,7 +1,5 @@
 """The pages of jobs: a list, and one job with its progress, which the page's script asks for by itself and a reload shows too."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Path, Query, Request

@@ -11,8 +11,6 @@ but the one that the job bears keeps anything.
 A person sees their own jobs; stewards and administrators all of them, without what these were given and gave.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, event, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter, Missing, TooMany
 from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
@@ -30,7 +28,7 @@ from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing, Problem, TooMany
+from cloister.hub.problems import Problem
 from cloister.hub.records.jobs import Job
 from cloister.hub.service import Progress
 

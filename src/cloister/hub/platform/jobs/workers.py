@@ -4,8 +4,6 @@ They run in the hub's own process, or in `cloister worker`. Ending, they take no
 what takes too long; a thread cannot be stopped from outside, so its process should end then.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

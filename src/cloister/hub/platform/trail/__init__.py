@@ -9,45 +9,33 @@ Other services call `write` in the transaction of what they do (`write_all` for 
 for denials and failures, `left` before a file goes out, and, after each question, `watch` with the number of its line.
 """
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.platform.trail.alerts import raise_alert, unseen, watch
-from cloister.hub.platform.trail.chain import DATA_SET, Act, BrokenLine, key_of
-from cloister.hub.platform.trail.profiles import question_details
-from cloister.hub.platform.trail.reading import gave, of_algorithm, of_data_set, sealed
-from cloister.hub.platform.trail.verifying import verify
-from cloister.hub.platform.trail.words import attempts, titles
-from cloister.hub.platform.trail.writing import accept, act_of, closed, left, opened, write, write_all, write_alone
+from cloister.hub.platform.trail.alerts import raise_alert as raise_alert
+from cloister.hub.platform.trail.alerts import unseen as unseen
+from cloister.hub.platform.trail.alerts import watch as watch
+from cloister.hub.platform.trail.chain import DATA_SET as DATA_SET
+from cloister.hub.platform.trail.chain import Act as Act
+from cloister.hub.platform.trail.chain import BrokenLine as BrokenLine
+from cloister.hub.platform.trail.chain import key_of as key_of
+from cloister.hub.platform.trail.profiles import question_details as question_details
+from cloister.hub.platform.trail.reading import gave as gave
+from cloister.hub.platform.trail.reading import of_algorithm as of_algorithm
+from cloister.hub.platform.trail.reading import of_data_set as of_data_set
+from cloister.hub.platform.trail.reading import sealed as sealed
+from cloister.hub.platform.trail.verifying import verify as verify
+from cloister.hub.platform.trail.words import attempts as attempts
+from cloister.hub.platform.trail.words import titles as titles
+from cloister.hub.platform.trail.writing import accept as accept
+from cloister.hub.platform.trail.writing import act_of as act_of
+from cloister.hub.platform.trail.writing import closed, opened
+from cloister.hub.platform.trail.writing import left as left
+from cloister.hub.platform.trail.writing import write as write
+from cloister.hub.platform.trail.writing import write_all as write_all
+from cloister.hub.platform.trail.writing import write_alone as write_alone
 from cloister.hub.service import Card, Link, Service, routes_in
-
-__all__ = [
-    "DATA_SET",
-    "SERVICE",
-    "Act",
-    "BrokenLine",
-    "accept",
-    "act_of",
-    "attempts",
-    "gave",
-    "key_of",
-    "left",
-    "of_algorithm",
-    "of_data_set",
-    "question_details",
-    "raise_alert",
-    "sealed",
-    "titles",
-    "unseen",
-    "verify",
-    "watch",
-    "write",
-    "write_all",
-    "write_alone",
-]
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:

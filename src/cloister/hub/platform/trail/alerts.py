@@ -5,8 +5,6 @@ what they found, once a day for each kind. Ordinary work makes none: a first wee
 dashboard every morning. An alert accuses nobody, and changes nothing that a person may do.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +16,13 @@ from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail.fingerprints import closeness
 from cloister.hub.platform.trail.profiles import Histories, History, Question, questions_since
 from cloister.hub.platform.trail.writing import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.trail import Alert
 
 N_ = str

@@ -1,7 +1,5 @@
 """The audit log for programs: the same lines, filters and alerts as on the pages."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import Annotated, Any
 

@@ -4,8 +4,6 @@ HMAC-SHA-256 under the audit log's key: who can write to the database, and does 
 a chain cannot tell is that its last lines are gone; for that its end is copied to a file (`writing.py`).
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,6 @@
 """The audit log's pages: all of it for stewards and administrators, one's own acts for everyone, one's own data for owners; and
 the alerts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -10,6 +8,7 @@ from fastapi import Path, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.trail.alerts import KINDS, alerts, mark_seen, unseen
@@ -20,7 +19,6 @@ from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.words import KINDS as OBJECTS
 from cloister.hub.platform.trail.words import attempts, names_of_objects, titles
 from cloister.hub.platform.trail.writing import write_alone
-from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import names_of
 from cloister.hub.records.trail import AuditLine

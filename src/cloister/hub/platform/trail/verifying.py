@@ -1,7 +1,5 @@
 """Verifying the audit log: every line's hash, the count without a hole, the end in database and file, the index."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Iterator
 from typing import Any, Literal

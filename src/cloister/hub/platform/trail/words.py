@@ -1,7 +1,5 @@
 """What entries say, for people: what happened, the kinds of objects, and the names of what has one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from sqlalchemy import select

@@ -4,8 +4,6 @@ Pages of the administrator, and the two addresses that machines read: /healthz a
 have services of their own.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from dataclasses import dataclass
 from typing import Any
@@ -153,8 +151,6 @@ def _reads(hub: Hub) -> bool:
     except CloisterError:
         return True  # the database is away, which is told already
 
-
-__all__ = ["SERVICE"]
 
 SERVICE = Service(
     name="admin",

@@ -9,14 +9,10 @@
 What may not live here: a decision about who may what (`access`), a search or a model (`cloister.anonymize`), how rows are stored.
 """
 
-from __future__ import annotations
-
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.services.anonymizing.releasing import RELEASE
 from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.services.anonymizing.trying import TRY
-
-__all__ = ["SERVICE"]
 
 SERVICE = Service(
     name="anonymizing",

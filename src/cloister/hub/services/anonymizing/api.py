@@ -1,7 +1,5 @@
 """The API of anonymised tables: a trial, a release, what was released."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import APIRouter

@@ -1,28 +1,22 @@
 """From an order to the rows that it may read: one's own data set, one row a person, every column with a part."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
+from cloister.errors import Conflict
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import live_of, owned
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
 from cloister.hub.work.one_table import own_rows, private_table
 from cloister.lazily import check_installed
+from cloister.query import Session
 from cloister.tables import PrivateTable
-
-if TYPE_CHECKING:
-    from cloister.query import Session
-
 
 ACTION = "anonymize.run"
 WORDS = Words(

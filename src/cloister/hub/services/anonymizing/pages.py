@@ -4,8 +4,6 @@ A form is read into an order here too. Its fields of a column are numbered: a co
 what each column is, and what must hold. Of the second: which choice of a trial is released.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Any

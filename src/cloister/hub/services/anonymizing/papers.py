@@ -4,8 +4,6 @@ Each text of a page is looked for among those that such papers have (`Language.p
 those stay as they are. Names of columns, labels and values of rows are none of these texts, and are not touched.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial

@@ -1,18 +1,16 @@
 """Which trials somebody may see: exact, they are their owner's alone. And the rows of a released table, as they are stored."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.orm import Session as Db
 
+from cloister.errors import Conflict, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import source_of
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.releases import StoredRelease
@@ -20,9 +18,7 @@ from cloister.hub.services.anonymizing.authorised import ACTION
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.work.owner_view import seen_view
 from cloister.tables.relations.public_values import read
-
-if TYPE_CHECKING:
-    from cloister.tables.sourcing.sources import Source
+from cloister.tables.sourcing.sources import Source
 
 TRIAL = "trial"
 """The kind of owner view that a trial is (`hub/work/owner_view.py`)."""

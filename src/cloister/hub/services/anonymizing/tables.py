@@ -1,7 +1,5 @@
 """Anonymised tables as a kind of release: what their page shows, what a program reads, their files and papers."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Self
 

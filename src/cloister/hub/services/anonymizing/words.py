@@ -1,7 +1,5 @@
 """What the pages say of searches, losses, attackers and stages: the words, for the catalogue of translations."""
 
-from __future__ import annotations
-
 from cloister.hub.web.languages import N_, NC_
 
 SEARCHED = {

@@ -10,8 +10,6 @@
 What may not live here: a decision about who may what (`access`), and rows (the session's door).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy.orm import Session

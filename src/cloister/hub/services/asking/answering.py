@@ -5,17 +5,16 @@ the audit log, the answer under its idempotency key) is a second one, after it: 
 answered, and the same question again is answered from the ledger at no further cost.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.orm import Session as Db
+from sqlglot import exp
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import Facts
 from cloister.hub.decisions.held import steadily
@@ -23,7 +22,6 @@ from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.platform.trail import Act, act_of, question_details
-from cloister.hub.problems import Missing
 from cloister.hub.service import JobType, Progress
 from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready, spend_for
 from cloister.hub.services.asking.keeping import Keeping, Kept, keep, rush_of
@@ -37,9 +35,6 @@ from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.work.recheck import note_refusal, present
 from cloister.hub.work.submitting import store_job, telling
 from cloister.session import Release
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 @dataclass(frozen=True, kw_only=True)

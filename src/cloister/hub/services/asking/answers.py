@@ -12,8 +12,6 @@ A file of one has each value with its margin, and where it came from:
 - *xlsx*: a workbook of two sheets, the table with its margins and, in the reader's language, where it came from.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable, Iterator
@@ -49,10 +47,9 @@ from cloister.hub.work.authorise import sight
 from cloister.hub.workbooks import MEDIA_TYPE, Sheet, workbook
 from cloister.printable import finite, json_of
 from cloister.query.words import statement
-from cloister.session import Frame, Release
+from cloister.session import Frame, Provenance, Release
 from cloister.session.releases.drawing import svg_png
 from cloister.session.releases.frames import Series, null_word
-from cloister.session.releases.release import Provenance
 from cloister.session.releases.stored_kinds import BY_FIELDS
 from cloister.tables import Place
 from cloister.tables.declaring.plain import domain_of

@@ -1,7 +1,5 @@
 """The API of questions. Answers about rows leave at fixed ticks, refusals too; a key makes a request safe to repeat."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace

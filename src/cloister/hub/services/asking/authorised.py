@@ -28,12 +28,10 @@ from cloister.hub.services.asking.question_request import NAME, QuestionRequest,
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, sight
 from cloister.hub.work.offers import Runnable, runnable
-from cloister.privacy import Guarantee, text_of
-from cloister.privacy.rational import exact_positive
+from cloister.privacy import Guarantee, exact_positive, text_of
 from cloister.query import Session
-from cloister.session import Plan
+from cloister.session import Plan, Touched
 from cloister.session.questions.spend import amount_of
-from cloister.session.questions.touched import Touched
 
 QUERY = Words(
     name="The question",

@@ -5,8 +5,6 @@ only on purpose. What that costs is said before, from the plans of its queries; 
 costs nothing.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -16,14 +14,13 @@ from typing import Any
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import BudgetExceeded, CloisterError, InvalidParameter
+from cloister.errors import BudgetExceeded, CloisterError, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, own_project
 from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.asking import Dashboard
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ANSWERS

@@ -5,8 +5,6 @@ table's own cost is shared by so many queries: they cross where asking one by on
 asked of the data set for such a share, and its answer stands beside the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

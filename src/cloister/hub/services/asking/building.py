@@ -4,8 +4,6 @@ What a form says stands in a `Draft` as it was typed; `question_of` makes the qu
 the draft from a question. A question that no form shows (OR, two columns compared) is refused by name, for the SQL editor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date

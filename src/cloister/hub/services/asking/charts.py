@@ -4,8 +4,6 @@ The words of pictures that the library draws are retold in the reader's language
 person who asked has named is no such word, and stays, whatever it is called.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import re
@@ -13,10 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, Missing
 from cloister.hub.cache import cached
 from cloister.hub.hub import Hub
-from cloister.hub.problems import Missing
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import File, View
 from cloister.hub.web.languages import N_, Language, language_of

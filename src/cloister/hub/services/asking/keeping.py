@@ -7,8 +7,6 @@ anything is written. Where anything else goes wrong with one of them, the whole 
 its own: nobody fails for another's sake.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

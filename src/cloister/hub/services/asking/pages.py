@@ -4,8 +4,6 @@ Every button works without scripts; with them, what a question costs and how sha
 A form carries a key that is used once, so that one sent twice is charged once.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, replace
@@ -61,8 +59,7 @@ from cloister.hub.web.routing import After, Confidence, Number, Pages
 from cloister.hub.work.offer import Offer
 from cloister.hub.work.offers import offers
 from cloister.hub.work.ordering import open_projects
-from cloister.privacy import text_of
-from cloister.privacy.rational import exact_positive
+from cloister.privacy import exact_positive, text_of
 from cloister.session.questions.spend import amount_of
 from cloister.stored import canonical
 from cloister.tables import Category, PublicTable

@@ -3,9 +3,7 @@
 The pages of published views: the list, a new one, and what a page of another site shows in its frame.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import Request
@@ -46,10 +44,7 @@ from cloister.hub.web.maps import Map, map_of, said_beside
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import Number, Pages
 from cloister.hub.work.ordering import open_projects
-
-if TYPE_CHECKING:
-    from cloister.session import Release
-
+from cloister.session import Release
 
 _EMPTY = dict.fromkeys(("title", "project", "origins", "until", "dashboard", "release", "shows"), "")
 _ROWS, _FRAMED_ROWS, _LATELY, _CONFIDENCE = 12, 60, 50, 0.95

@@ -9,8 +9,6 @@ small spend. It is a query like any other, an answer in the list of its analyst;
 post-processing, and costs nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any

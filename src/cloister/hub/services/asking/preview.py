@@ -1,7 +1,5 @@
 """What is known before anything is spent: the plan, what would be left, whether it may be asked at all; and made-up answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

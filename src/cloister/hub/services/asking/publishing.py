@@ -9,8 +9,6 @@ A view may be framed by the origins that it names, which a browser holds to (`fr
 answers: whoever has its address can open it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +18,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.database import readable
 from cloister.hub.decisions.callers import caller_for
@@ -29,7 +27,6 @@ from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access import days_in
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import PublishedView, StoredRelease
 from cloister.hub.releases.derived import decided

@@ -1,7 +1,5 @@
 """What somebody wants to know: the question, what it may cost, and what it is for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

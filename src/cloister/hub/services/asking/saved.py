@@ -1,11 +1,9 @@
 """Questions that are kept, to ask again: one's own, and those of one's projects."""
 
-from __future__ import annotations
-
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.database import last_seen, older_than
 from cloister.hub.decisions.checking import check, own_project
@@ -13,7 +11,6 @@ from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
 from cloister.hub.records.asking import SavedQuestion
 from cloister.hub.services.asking.question_request import QuestionRequest, settled
 from cloister.printable import is_text

@@ -1,23 +1,19 @@
 """A release as a page shows it: cells with margins, to as many places as these deserve; and its policy in words."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from cloister.hub.releases.kinds import TableAnswer
 from cloister.hub.web.languages import N_
 from cloister.session import Release
 from cloister.session.releases.frames import Series, null_word
 from cloister.session.releases.release import holds_all
-
-if TYPE_CHECKING:
-    from cloister.hub.releases.kinds import TableAnswer
 
 MOST_ROWS = 500
 _DOUBTS = ("outside", "anything")

@@ -3,8 +3,6 @@
 It begins a moment after a question, and looks at all that were asked meanwhile at once: one look reads all new lines of a person.
 """
 
-from __future__ import annotations
-
 import logging
 import queue
 import threading

@@ -9,24 +9,15 @@ What may not live here: a decision about who may what (`access`), rows (the sess
 (`cloister.guests`).
 """
 
-from __future__ import annotations
+from fastapi import APIRouter
 
-from typing import TYPE_CHECKING
-
-from cloister.hub.decisions.policy import Action, register_actions
-from cloister.hub.decisions.policy.actions import OWNER, STEWARD
+from cloister.hub.decisions.policy.actions import OWNER, STEWARD, Action, register_actions
 from cloister.hub.service import Guide, Link, Service, SqlFunction
 from cloister.hub.services.guests.admission import ADMIT
 from cloister.hub.services.guests.reviewing import REVIEW
 from cloister.hub.services.guests.running import GUEST_RESULT, RUN, RUNNING, Order, expected
 from cloister.hub.services.guests.settings import check_settings
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
-
-__all__ = ["SERVICE"]
 
 register_actions(
     [

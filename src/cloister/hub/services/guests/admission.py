@@ -10,17 +10,16 @@
 Everything here is decided from declarations, code and clocks; no row is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, InvalidParameter
+from cloister.errors import AccessDenied, Conflict, InvalidParameter
+from cloister.guests import Guest
 from cloister.guests.declared import declared_digest
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
@@ -28,16 +27,12 @@ from cloister.hub.ids import new_id
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.platform.catalogue import live_of, seen
 from cloister.hub.platform.trail import raise_alert, write
-from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm, GuestReview
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_
 from cloister.tables import PrivateTable
-
-if TYPE_CHECKING:
-    from cloister.guests import Guest
 
 NAME, ADMIT = "guests", "algorithm.admit"
 APPROVALS = 2

@@ -5,26 +5,25 @@ know of, the code runs on made-up rows of its declarations besides, and tests th
 a row, so what failed is told to the author in full. Native code is not run before somebody approved it (`reviewing.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
+from cloister.errors import CloisterError, Conflict, InvalidDeclaration, InvalidParameter
 from cloister.guests import Guest, run_tests, run_trial
 from cloister.guests.package import MOST_BYTES, unpacked
+from cloister.guests.trial import Trial
 from cloister.hub.caller import Caller, CallerDep, PersonDep
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy.strict import load
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import next_version, register_algorithm, settings_of
 from cloister.hub.platform.catalogue import seen
-from cloister.hub.problems import Conflict, problem_of
+from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Algorithm
 from cloister.hub.services.guests.admission import NAME, declared_table
 from cloister.hub.services.guests.settings import check_settings, guest_of
@@ -34,9 +33,6 @@ from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages, Routes
 from cloister.tables import PrivateTable
-
-if TYPE_CHECKING:
-    from cloister.guests.trial import Trial
 
 _FEW = 5
 """Blocks of made-up rows: somebody waits."""

@@ -6,8 +6,6 @@ never a value, and never who. The owner sees besides who asked, what it cost who
 the code; and the author's side, to know what leaves on that way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -18,13 +16,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, Missing
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.access import algorithms_of
-from cloister.hub.problems import Missing, problem_of
+from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import names_of

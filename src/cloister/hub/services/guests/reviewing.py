@@ -3,18 +3,15 @@
 Native code is not run before somebody who read it approved it, not even on made-up rows: it meets the kernel of the machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter
 from cloister.guests import audit_declared, run_trial
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import check_amount
 from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
-from cloister.hub.problems import Conflict
 from cloister.hub.service import JobType, Progress
 from cloister.hub.services.guests.admission import Reviewed, keep_found, reviewed
 from cloister.hub.web.languages import N_

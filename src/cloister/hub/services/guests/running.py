@@ -6,12 +6,10 @@ charge is at most that of the order, over all attempts of the job: the code asks
 answers come at ticks.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.orm import Session as Db
 
@@ -38,12 +36,10 @@ from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.lazily import check_installed
 from cloister.printable import margin_text
 from cloister.privacy import Guarantee, exact_positive, zero_of
+from cloister.query import Session
 from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored
-
-if TYPE_CHECKING:
-    from cloister.query import Session
-    from cloister.tables import PrivateTable
+from cloister.tables import PrivateTable
 
 ACTION, NAME = "algorithm.run", "guests"
 _UNKNOWN = "–"

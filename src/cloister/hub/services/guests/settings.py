@@ -8,8 +8,6 @@ rows: it asks about the columns of `inputs` within the spend of the run, and dec
 `"way": "declared"` it is a mechanism of its `author`'s, with a `mechanism` and a `proof`, which two people admit after an audit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,22 +4,19 @@ It is the order of a job like any other: the same decision, charge, release and 
 the job; a client that goes away finds the result on the page of the job. EXPLAIN says cost and margins, and spends nothing.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cloister.errors import EngineError, InvalidParameter
+from cloister.errors import Conflict, EngineError, InvalidParameter
 from cloister.guests.blocks import Failed
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.access import named_algorithm
-from cloister.hub.problems import Conflict
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.guests.admission import NAME
@@ -27,11 +24,8 @@ from cloister.hub.services.guests.running import RUNNING, Order, expected
 from cloister.hub.services.guests.settings import way_of
 from cloister.hub.work.orders import look, submit_order
 from cloister.pgwire import AnswerColumn, Asking, FreeAnswer
-from cloister.session import Frame
-from cloister.session.releases.frames import Series
-
-if TYPE_CHECKING:
-    from cloister.privacy import Guarantee
+from cloister.privacy import Guarantee
+from cloister.session import Frame, Series
 
 _PATIENCE, _LOOK = 600.0, 0.1
 _EXAMPLE = "SELECT * FROM cloister.run('name', 'data set', '0.1')"

@@ -8,9 +8,7 @@ What may not live here: a decision about who may what (`access`), sums of owners
 (`cloister.compress`).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from fastapi import APIRouter
 
 from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.joint_learning.exact import EXACT, EXACT_JOB, RESULT, ExactJoint, before
@@ -18,11 +16,6 @@ from cloister.hub.services.joint_learning.learning import LEARN, LEARNING, expec
 from cloister.hub.services.joint_learning.order import ACTION, JointLearning
 from cloister.hub.services.joint_learning.results import JOINT
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
-__all__ = ["SERVICE"]
 
 
 def _pages() -> APIRouter:

@@ -1,7 +1,5 @@
 """The API of results that are handed to owners; orders are the frame's."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.responses import Response

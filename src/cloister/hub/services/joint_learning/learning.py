@@ -5,12 +5,10 @@ Guarantee: that of the charge, to every person of each owner (`cloister.compress
 differ in one person of any one owner, and who knows all other rows is the adversary of the definition.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.hub import Hub
@@ -20,11 +18,9 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
-
-if TYPE_CHECKING:
-    from cloister.privacy import Guarantee
-    from cloister.query import Session
-    from cloister.tables import PrivateTable
+from cloister.privacy import Guarantee
+from cloister.query import Session
+from cloister.tables import PrivateTable
 
 ASKING = N_("asking the owners")
 BETWEEN = " · "

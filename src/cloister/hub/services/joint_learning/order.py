@@ -1,7 +1,5 @@
 """What somebody wants of joint learning: of which data set of several owners, which directions, and what it may cost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cloister.errors import InvalidParameter

@@ -1,7 +1,5 @@
 """What the form shows besides what every order has, and the file for each owner."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The owners of all parts agreed to it by their grants of "Learn jointly", which s
 owner takes it away without having been shown it. What the institution forbids of its sources binds them all the same.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from itertools import islice
@@ -14,12 +12,12 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import refusal_of
 from cloister.hub.decisions.policy import Decision
 from cloister.hub.hub import Hub
 from cloister.hub.platform.trail import left
-from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import decided

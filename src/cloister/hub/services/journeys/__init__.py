@@ -10,20 +10,13 @@ What may not live here: a decision about who may what (`access`), rows of people
 (`cloister.traces`).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from fastapi import APIRouter
 
 from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.journeys.fitting import FIT, FITTING, expected
 from cloister.hub.services.journeys.models import JOURNEYS
 from cloister.hub.services.journeys.order import JourneyOrder
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
-__all__ = ["SERVICE"]
 
 
 def _pages() -> APIRouter:

@@ -4,11 +4,9 @@ Guarantee: that of the charge (`cloister.traces.fit_journeys`, `fit_road_journey
 shows of the release is post-processing of it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.hub import Hub
@@ -19,16 +17,14 @@ from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, private_table, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
+from cloister.privacy import Guarantee
+from cloister.query import Session
 from cloister.tables import Date, Place, PrivateTable, PublicTable
 from cloister.tables.declaring.regions import PARTS
 from cloister.tables.expression.names import quotation
-
-if TYPE_CHECKING:
-    from cloister.privacy import Guarantee
-    from cloister.query import Session
-    from cloister.traces import RoadGraph
-    from cloister.traces.journeys import JourneyCounts
-    from cloister.traces.roads import RoadCounts
+from cloister.traces import RoadGraph
+from cloister.traces.journeys import JourneyCounts
+from cloister.traces.roads import RoadCounts
 
 _MOST_CORNERS = 20_000
 _KINDS = {

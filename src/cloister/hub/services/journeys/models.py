@@ -7,14 +7,12 @@ That is exact, so no guarantee covers it: an owner's view (`hub/releases/compari
 journeys: no filter takes noise off a journey that belongs to nobody.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +24,8 @@ from cloister.hub.web.languages import N_
 from cloister.hub.web.maps import Map, map_svg, said_beside, shaded
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.noise.matrix import sum_of_laplace
+from cloister.session import Frame
 from cloister.traces import Journeys, RoadJourneys, journey_measures, unique_in_the_crowd
-
-if TYPE_CHECKING:
-    from cloister.session import Frame
-
 
 _CELLS, _KNOWN, _TRIES, _MOST_DRAWN = 6, 4, 1000, 20_000
 

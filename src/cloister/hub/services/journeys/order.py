@@ -1,8 +1,6 @@
 """What somebody wants of journeys: the columns that say who was where and when, the grid or the roads, the spend; and what the
 form of an order offers: the data sets that hold journeys, their columns, the public data sets of roads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -10,15 +10,11 @@
 What may not live here: a decision about who may what (`access`), rows (the session's door), and a method (`cloister.learn`).
 """
 
-from __future__ import annotations
-
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.services.learning.algorithms import check_settings
 from cloister.hub.services.learning.fitting import FIT
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.released import FREE
-
-__all__ = ["SERVICE"]
 
 SERVICE = Service(
     name="learning",

@@ -5,8 +5,6 @@ others: an order under it leaves both to the algorithm, or says the same. Withou
 any method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

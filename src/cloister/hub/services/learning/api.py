@@ -1,7 +1,5 @@
 """The API of models: which methods there are, what to expect, training, what was learnt, predictions."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Annotated
 
@@ -9,11 +7,11 @@ from fastapi import APIRouter, Body
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from cloister.errors import Missing
 from cloister.hub.caller import CallerDep
 from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.description import Taken, example
 from cloister.hub.hub import HubDep
-from cloister.hub.problems import Missing
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release
 from cloister.hub.services.learning.algorithms import ACTION

@@ -1,7 +1,5 @@
 """The pages of models: what the form of an order shows, and predictions. Every button works without scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

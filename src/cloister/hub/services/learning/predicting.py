@@ -4,8 +4,6 @@ What a column holds follows from its declaration, as when the model learnt: what
 bound. A row in which a feature is missing, or is no declared category, gets no prediction.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Container

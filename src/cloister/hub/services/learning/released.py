@@ -4,20 +4,17 @@ A model learns without noise from rows that are drawn from the release, and has 
 table as a program does may train on it, as often as they like; a job does it, since a method may take its time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.description import example
 from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
-from cloister.hub.problems import Missing
 from cloister.hub.releases.derived import check_derived
 from cloister.hub.releases.deriving import keep_derived, read_sources
 from cloister.hub.releases.kinds import View, kind_of

@@ -7,12 +7,8 @@ What may not live here: a sum or a charge (`cloister.together.pooled`, the ledge
 and whether somebody may ask (`hub/work/authorise.py` asks the policy of every part).
 """
 
-from __future__ import annotations
-
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
-
-__all__ = ["SERVICE"]
 
 SERVICE = Service(
     name="pooling",

@@ -1,7 +1,5 @@
 """The API of data sets of several owners."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Path

@@ -5,8 +5,6 @@ all rows would give: the noise is one table's. Apart, the noises of k parts add 
 table would give, without any noise, is shown for made-up rows that follow the declarations: a size to hold the margins against.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

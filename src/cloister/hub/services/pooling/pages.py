@@ -1,7 +1,5 @@
 """The pages of data sets of several owners: what there is and what one's own parts gave, a new one, and a comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

@@ -8,21 +8,15 @@ What may not live here: a decision about who may what (`access`), rows of people
 (`cloister.compress`).
 """
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
 
 from cloister.hub.service import Link, Service
 from cloister.hub.services.projecting.jobs import ATTACK, ATTACKING, FIT, FITTING
 from cloister.hub.services.projecting.kinds import DIRECTIONS, PROJECTED
 from cloister.hub.services.projecting.orders import ACTION, Attack, Fit
 from cloister.hub.web.languages import N_
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
-__all__ = ["SERVICE"]
 
 
 def _pages() -> APIRouter:

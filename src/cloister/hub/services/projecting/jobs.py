@@ -7,12 +7,10 @@ Directions under differential privacy: one charge for the scatters, and the rest
 (`cloister.compress.Scatter.measure`). Rows that are projected later are rows, and have none.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.orm import Session as Db
 
@@ -31,12 +29,9 @@ from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
 from cloister.hub.work.one_table import ReadyTable, own_rows, private_table, ready_table
 from cloister.hub.work.ordering import listed
 from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
-
-if TYPE_CHECKING:
-    from cloister.privacy import Guarantee
-    from cloister.query import Session
-    from cloister.tables import PrivateTable
-
+from cloister.privacy import Guarantee
+from cloister.query import Session
+from cloister.tables import PrivateTable
 
 WORDS = Words(
     name="The projected data",

@@ -1,7 +1,5 @@
 """Projected data, and projections, as kinds of releases: what their pages show, what a program reads, the file."""
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """What somebody wants of a projection: the columns, the label that stays readable, the secret, the methods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -7,13 +7,9 @@ What may not live here: a sum, a key or a message of sites (`cloister.together`)
 (`catalogue`).
 """
 
-from __future__ import annotations
-
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
-
-__all__ = ["SERVICE"]
 
 register_actions([Action(name="site.call", title=N_("Call the hub as a site"), roles=frozenset({"nobody"}))])
 

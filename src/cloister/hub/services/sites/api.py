@@ -1,7 +1,5 @@
 """The API of data sets at several sites."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any
 

@@ -4,18 +4,16 @@ The hub keeps nothing of a roster that is not signed: the page shows it, owners 
 through the hub) and sign it with `cloister site sign`, and it comes back with their signatures.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.errors import Conflict, InvalidDeclaration, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.catalogue import (
@@ -32,16 +30,13 @@ from cloister.hub.platform.catalogue import (
     owned,
     versions_at_sites,
 )
-from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.web.languages import N_
 from cloister.parsers import json_from, toml_of
+from cloister.privacy import Guarantee
 from cloister.together import Roster, SignedRoster
 from cloister.together.coordinator import Presence
-
-if TYPE_CHECKING:
-    from cloister.privacy import Guarantee
 
 _LONGEST = 2**20
 _BETWEEN = re.compile(r"[ \t\r\n,]*")

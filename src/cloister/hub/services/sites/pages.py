@@ -1,9 +1,7 @@
 """The page on which owners of sites agree, and the address that sites call."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
@@ -21,10 +19,8 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep, counted
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
+from cloister.together import Roster
 from cloister.together.coordinator import other_version, unknown_party
-
-if TYPE_CHECKING:
-    from cloister.together import Roster
 
 _LONG = 2**20
 Name = Annotated[str, Path(max_length=63)]

@@ -8,15 +8,12 @@
 What may not live here: noise or an exact sum (`cloister.traces.watch`). Each stream is a population of its own: its devices.
 """
 
-from __future__ import annotations
-
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.service import Link, Service, routes_in
-from cloister.hub.services.streams.releasing import closed, opened, release_due
+from cloister.hub.services.streams.releasing import closed, opened
+from cloister.hub.services.streams.releasing import release_due as release_due
 from cloister.hub.services.streams.tables import tables
 from cloister.hub.web.languages import N_
-
-__all__ = ["SERVICE", "release_due"]
 
 _OWNERS, _READERS = frozenset({"owner"}), frozenset({"owner", "analyst"})
 

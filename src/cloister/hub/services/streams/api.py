@@ -1,7 +1,5 @@
 """The API of streams: opening one, its devices, their readings; released steps as JSON, CSV and server-sent events."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime

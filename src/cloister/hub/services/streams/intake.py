@@ -4,8 +4,6 @@ What a device is told about its batch (how many were late, or at no moment) foll
 Many batches are taken in by one transaction: over HTTP one, over MQTT as many as came meanwhile.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -14,10 +12,10 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, Conflict, InvalidParameter, TooMany
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id
-from cloister.hub.problems import Conflict, TooMany, Unauthenticated
+from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
 from cloister.hub.services.streams.opening import Declared, declared_of

@@ -1,7 +1,5 @@
 """A stream from its opening to its end: what is declared, the one charge, the keys of devices, who sees it."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import unicodedata
@@ -14,7 +12,7 @@ from typing import Any
 from sqlalchemy import delete, select, true
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError, Conflict, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.database import last_seen, of_each, older_than
 from cloister.hub.decisions.checking import allowed, check, context_of
@@ -23,7 +21,6 @@ from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import Population
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice

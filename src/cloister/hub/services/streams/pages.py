@@ -1,7 +1,5 @@
 """The pages of streams: the list with the form of a new one, and the live page, which works by reloading where no script runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

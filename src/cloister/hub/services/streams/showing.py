@@ -1,7 +1,5 @@
 """Released steps as people and programs read them: a table of the newest, a chart of all, CSV, and lines of an event stream."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -5,8 +5,6 @@ A number that is selected as it was released keeps its margin; what is computed 
 two steps may be one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

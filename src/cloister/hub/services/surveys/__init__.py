@@ -11,15 +11,11 @@ What may not live here: a protocol or an estimate (`cloister.local`). No ledger 
 respondent, whose page says how much, and nothing in the hub ever holds a true answer.
 """
 
-from __future__ import annotations
-
 from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.service import Guide, Link, Service, routes_in
 from cloister.hub.services.surveys.modelling import SURVEY_MODEL, TRAIN
 from cloister.hub.services.surveys.words import LOOK
 from cloister.hub.web.languages import N_
-
-__all__ = ["SERVICE"]
 
 _RESEARCHERS = frozenset({"analyst", "owner"})
 

@@ -3,8 +3,6 @@
 A report bears no sign-in and is not tied to a page of ours: it is worth what its token is worth.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from typing import Annotated, Any, cast

@@ -1,8 +1,6 @@
 """From what somebody typed into the form of a question, or of levels, and from a draft to the survey that respondents get: the
 library composes, and what it refuses is refused here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -13,8 +11,7 @@ from cloister.hub.ids import digest
 from cloister.hub.web.forms import listed, ungrouped
 from cloister.hub.web.languages import N_
 from cloister.local import RandomizedResponse
-from cloister.local.survey import Survey
-from cloister.local.survey.composed import checked_levels
+from cloister.local.survey.composed import Survey, checked_levels
 from cloister.local.survey.questions import question_of
 
 _DRAFT = "draft"

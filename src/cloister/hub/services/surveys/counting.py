@@ -5,8 +5,6 @@ used, the report gets a token drawn again, and no table puts the two side by sid
 administers it). The tally is brought up to date when somebody looks at it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import ipaddress
 import math
@@ -21,10 +19,9 @@ from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import AccessDenied, InvalidParameter
+from cloister.errors import AccessDenied, Conflict, InvalidParameter, Missing, TooMany
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
-from cloister.hub.problems import Conflict, Missing, TooMany
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointTicket, SurveyRefusal, SurveyReport, SurveyTicket
 from cloister.hub.services.surveys.composing import of_text

@@ -1,7 +1,5 @@
 """Composing a survey: its draft, question by question; opening it, after which nothing of it changes; inviting; closing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
@@ -10,7 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
@@ -18,7 +16,6 @@ from cloister.hub.decisions.policy import Object
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointReportRow, JointTicket, SurveyTicket
 from cloister.hub.services.surveys.composing import composed, levels_of
 from cloister.hub.services.surveys.counting import counted

@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import fingerprint
-from cloister.errors import InvalidParameter, MissingDependency
+from cloister.errors import Conflict, InvalidParameter, Missing, MissingDependency
 from cloister.hub.caller import Caller
 from cloister.hub.database import damaged
 from cloister.hub.decisions.checking import check
@@ -31,7 +31,6 @@ from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.keys import stored_secret
 from cloister.hub.labels import check_purpose
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldJointSurvey, JointReportRow, JointTicket
 from cloister.hub.services.surveys.counting import asked, check_rate_limit, closed, is_open, not_invited, use_ticket
 from cloister.hub.services.surveys.drafts import checked_title, largest_cap, seen, written

@@ -3,10 +3,8 @@
 A report bears no sign-in. A helper shows the secret of its link in the header `Helper-Key`.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Header, Query
 from pydantic import BaseModel, Field
@@ -19,10 +17,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.records.surveys import HeldJointSurvey
 from cloister.hub.services.surveys import drafts, joint
 from cloister.hub.services.surveys.counting import asked
-from cloister.hub.web.routing import After, Number
-
-if TYPE_CHECKING:
-    from cloister.hub.web.routing import Routes
+from cloister.hub.web.routing import After, Number, Routes
 
 _SMOKES = {"text": "Do you smoke?", "kind": "yes-no", "epsilon": "1"}
 

@@ -1,7 +1,5 @@
 """The pages of joint surveys: the list, one survey from its draft to its sums, and the respondent's page (`respond-joint.js`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote

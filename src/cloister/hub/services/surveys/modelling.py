@@ -4,8 +4,6 @@ Post-processing: each respondent's own machine has made the promise, and models 
 charged and no respondent's ε grows. Whoever may download the reports of a survey may train on them, as often as they like.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -14,13 +12,12 @@ from pydantic import Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
-from cloister.errors import InvalidParameter
+from cloister.errors import Conflict, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.description import example
 from cloister.hub.hub import Hub
 from cloister.hub.labels import check_title
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
-from cloister.hub.problems import Conflict
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport
 from cloister.hub.releases.deriving import keep_derived

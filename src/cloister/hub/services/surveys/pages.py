@@ -1,7 +1,5 @@
 """The pages of surveys for those who ask: the list, a draft, what came in, invitations, files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote

@@ -1,8 +1,6 @@
 """What the page of a survey shows: estimates with margins, by level and together, pictures, and what to beware of; and the same
 as files: estimates, or the randomised reports themselves."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -17,9 +15,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.problems import Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport
 from cloister.hub.services.surveys.counting import counted, refused_of
 from cloister.hub.services.surveys.drafts import seen_survey, written

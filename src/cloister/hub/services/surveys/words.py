@@ -5,8 +5,6 @@ A job begins by itself when somebody looks at results that lack it: at once wher
 else when a tenth more reports came in, or ten minutes passed. What is kept says of how many reports it is.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +13,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session as Db
 
+from cloister.errors import Missing
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import Stopped, submit
-from cloister.hub.problems import Missing
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.service import JobType, Progress

@@ -9,20 +9,13 @@ What may not live here: a decision about who may what (`access`), rows of people
 (`cloister.synth`).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from fastapi import APIRouter
 
 from cloister.hub.releases.comparing import COMPARE
 from cloister.hub.service import Link, Service
 from cloister.hub.services.synthesising.making import MAKE, SYNTHESISING, doubt, expected
 from cloister.hub.services.synthesising.order import ACTION, Synthesis
 from cloister.hub.services.synthesising.tables import SYNTHETIC
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter
-
-__all__ = ["SERVICE"]
 
 
 def _pages() -> APIRouter:

@@ -7,12 +7,8 @@ What may not live here: a key of a cell or of a document, or the value of one. D
 (`cloister vault proxy`); where a session finds masked cells says `catalogue`.
 """
 
-from __future__ import annotations
-
 from cloister.hub.service import Link, Service, routes_in
 from cloister.hub.web.languages import N_
-
-__all__ = ["SERVICE"]
 
 SERVICE = Service(
     name="vault",

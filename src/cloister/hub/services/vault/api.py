@@ -1,7 +1,5 @@
 """The API of data sets of masked cells."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request

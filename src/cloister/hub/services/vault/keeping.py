@@ -4,15 +4,13 @@ An upload waits for a day, for its sender alone. One that follows the newest bat
 once; a first one waits until it is registered; differences of pads wait until all are there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import delete, select
@@ -20,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from cloister.crypto import fingerprint
-from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter
+from cloister.errors import CloisterError, Conflict, EngineError, InvalidDeclaration, InvalidParameter, Missing
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import data_set_object
@@ -42,19 +40,15 @@ from cloister.hub.platform.catalogue import (
     sweep_masked,
 )
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.hub.storage.uploads import FULL_DISK, NOT_KEPT
 from cloister.printable import is_text
-from cloister.together import apply_difference
+from cloister.privacy import Guarantee
 from cloister.together.coordinator import Presence
 from cloister.together.sealed.batches import Batch, Head, withdrawn_by
-from cloister.together.sealed.renewing import MARK
-
-if TYPE_CHECKING:
-    from cloister.privacy import Guarantee
+from cloister.together.sealed.renewing import MARK, apply_difference
 
 SCORES = "leakage"
 """The kind of such an owner's view, as it is stored."""

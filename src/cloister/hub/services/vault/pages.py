@@ -1,7 +1,5 @@
 """The pages of data sets of masked cells: ciphertext and who holds which key, and never a value."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
