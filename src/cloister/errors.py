@@ -26,7 +26,10 @@ Messages are computed from public facts alone (promise 1): they may name columns
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "AccessDenied",

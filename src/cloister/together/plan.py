@@ -88,6 +88,7 @@ def check_words(**words: object) -> None:
 class Elsewhere(Answering):
     """What is answered by plans that others agree to, about rows that nobody here reads."""
 
+    elsewhere: ClassVar[bool] = True
     source: Any
     """Of which `purpose` and `who` stand in place of what the session says of each question, where they are given."""
     base: PrivateTable

@@ -57,7 +57,7 @@ VALUES = frozenset(
         examples features fifth finest format found gap given guarantee height here high host id inner inside instead interval
         judged k key known l label labels largest largest_exponent least left_key length level limit line lines longest
         longest_line longest_list longest_name longest_pattern longest_value loss lost low majority master max_rows may
-        measured method methods missing module moment most most_categories most_cells most_computed most_conditions
+        measured method methods missing module moment some most most_categories most_cells most_computed most_conditions
         most_derived most_in_all most_invitations most_joins most_levels most_numbers most_open most_options
         most_pairs most_parts most_questions most_rows most_sets most_sources most_texts most_values most_waiting most_words
         most_written name named names nested node nodes now nullable number numbers object odds of often one op opaque option

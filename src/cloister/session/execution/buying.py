@@ -123,11 +123,11 @@ def _answer(analyst: Analyst, plan: Plan, purpose: str, owed: Mapping[str, Guara
     analyst.progress("preparing the tables")
     snapshot, limit = analyst.registry.snapshot, analyst.time_limit or plan.time_limit
     tables = {part.shape.question.table: snapshot.rows_of(part.shape.question.table) for part in plan.parts}
-    elsewhere = not all(part.shape.declaration.abilities.rows for part in plan.parts)
-    charge = analyst.earlier(plan.costs, plan.digest) if elsewhere else ""
-    compiled, turns, requests = [], [], list[NoisedRequest]()  # what cannot be compiled is refused before it is charged
+    charge, compiled, turns, requests = "", [], [], list[NoisedRequest]()  # what cannot be compiled is refused, not charged
     for number, part in enumerate(plan.parts):
         prepared = tables[part.shape.question.table]
+        if prepared.elsewhere and not charge:
+            charge = analyst.earlier(plan.costs, plan.digest)
         requests.append(replace(request_of(part, number, prepared), who=analyst.who, purpose=purpose, charge=charge))
         turns.append(prepared.turn())
     for request in _with_besides(requests) if len(requests) > 1 else requests:

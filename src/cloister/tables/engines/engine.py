@@ -129,6 +129,8 @@ class Engine(Protocol):
 class Answering(ABC):
     """Rows in codes that exact questions are put to: a prepared table, or a relation made of some."""
 
+    elsewhere: ClassVar[bool] = False
+    """Whether others hold the rows, and charge for them too."""
     layout: Layout
     declared: Declared
     """What is asked about."""
