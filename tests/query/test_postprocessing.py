@@ -559,6 +559,8 @@ def test_it_is_said_which_groups_are_counted(sql: str, told: str) -> None:
     ("inner", "told"),
     [
         ("SELECT n FROM t WHERE n > 0", True),
+        ("SELECT n FROM t WHERE n > 0 LIMIT 2", True),
+        ("SELECT n FROM t LIMIT 2 OFFSET 1", False),
         ("SELECT COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 1", True),
         ("SELECT n FROM t WHERE n > 0 ORDER BY n LIMIT 1", False),
         ("SELECT MAX(n) FROM t WHERE n > 0", False),
@@ -596,6 +598,8 @@ def test_a_part_of_keys_alone_is_refused_for_that(session: cl.Session, sql: str)
         f"WITH a AS (SELECT COUNT(*) AS n FROM people), t AS {T} SELECT (SELECT t.town FROM a, t) AS s",
         "SELECT (SELECT n FROM (SELECT COUNT(*) AS n FROM people UNION ALL SELECT SUM(age) AS n FROM people) AS u) AS s",
         f"WITH t AS {T.replace('town, C', 'town, 1 AS one, C')} SELECT (SELECT n FROM t WHERE one = 1) AS s",
+        f"WITH t AS {T} SELECT town, n / (SELECT n FROM t LIMIT 2) AS share FROM t",
+        f"WITH t AS {T} SELECT town, n / (SELECT n FROM t ORDER BY n DESC LIMIT 3 OFFSET 1) AS share FROM t",
     ],
 )
 def test_a_nested_query_of_several_rows_is_refused_before_the_charge(sql: str) -> None:
@@ -610,3 +614,4 @@ def test_a_nested_query_of_one_declared_group_is_answered() -> None:
     with fresh() as session:
         session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t WHERE town = 'Delft') AS share FROM t", spend=1)
         session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t LIMIT 1) AS share FROM t", spend=1)
+        session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t FETCH FIRST ROW ONLY) AS share FROM t", spend=1)

@@ -78,7 +78,7 @@ def move(hub: Hub, database: str, ledger: str = "", *, dry_run: bool = False) ->
                 commit()  # first: a hub without its ledger would make a new one
                 connection.commit()
         if not dry_run:
-            for draft, path in zip(drafts, new, strict=True):
+            for draft, path in reversed([*zip(drafts, new, strict=True)]):  # the ledger first, here too
                 draft.replace(path)
     return Moved(tables=len(counted), rows=sum(counted.values()), lines=lines)
 

@@ -562,7 +562,7 @@ def cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options)
         publics=tuple(state.publics.values()),
         steps=tuple(state.steps),
         last=last,
-        single=tuple(dict.fromkeys(each.name for each in state.single if not each.loose)),
+        single=tuple(dict.fromkeys(each.name for each in state.single if each.counted or not each.loose)),
     )
     publics: dict[str, frozenset[str]] = {}
     for part in state.parts:
@@ -574,7 +574,7 @@ def cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options)
     notes = [note for part in state.parts for note in part.parsed.notes]
     if state.groups and any(question.by for question in questions):
         notes.append(SHOWN if any(_columns_of(part.parsed, tables)[1] for part in state.parts) else GROUPS)
-    notes += [SEVERAL] if any(each.loose for each in state.single) else []
+    notes += [SEVERAL] if any(each.loose and not each.counted for each in state.single) else []
     return Parsed(
         questions=tuple(questions),
         layout=Layout(columns=()),

@@ -46,6 +46,8 @@ class Step:
     name: str
     columns: tuple[Column, ...]
     loose: bool = False
+    counted: bool = False
+    """Whether it is certain how many rows it has, though which they are is not: of LIMIT."""
     used: Callable[[int], None] = lambda place: None
     """Told which columns are read: of a public table no others are fetched."""
 
@@ -235,10 +237,10 @@ class Select:
                 raise unsupported("DISTINCT ON", "SELECT DISTINCT sex")
             return self._distinct(name, clauses, columns, values, loose)
         order, certain = self._ordered(reader, columns, values)
-        limit = _limits(tree)
+        limit, counted = _limits(tree), not loose
         loose = loose or (bool(limit) and not (order and certain))
         sql = f"SELECT {_listed(values)}, {rows.places} AS z {' '.join(clauses)} ORDER BY {order}z{limit}"
-        return sql, Step(name=name, columns=tuple(columns), loose=loose)
+        return sql, Step(name=name, columns=tuple(columns), loose=loose, counted=counted)
 
     def _where(self, part: str) -> list[exp.Expression]:
         clause = self.tree.args.get(part)
@@ -352,7 +354,8 @@ class Select:
         step = Step(name=name, columns=tuple(outer), loose=loose or not certain)
         order, sure = by_columns(self.tree, step)
         limit = _limits(self.tree)
-        step = Step(name=name, columns=step.columns, loose=step.loose or (bool(limit) and not (order and sure)))
+        chosen = step.loose or (bool(limit) and not (order and sure))
+        step = Step(name=name, columns=step.columns, loose=chosen, counted=not step.loose)
         return f"SELECT {flagged(step)} FROM ({inner}) ORDER BY {order}z{limit}", step
 
     def _ordered(self, reader: Expressions, columns: Sequence[Column], values: Sequence[Value]) -> tuple[str, bool]:
@@ -501,6 +504,7 @@ def _limits(tree: exp.Expression) -> str:
         count = clause.args.get("count") if isinstance(clause, exp.Fetch) else clause.expression
         count = count.unnest() if isinstance(count, exp.Paren) else count
         number = whole(count.this) if isinstance(count, exp.Literal) and not count.is_string else None
+        number = 1 if count is None and isinstance(clause, exp.Fetch) else number  # FETCH FIRST ROW ONLY
         if number is None:
             raise unsupported(f"This {part.upper()}", f"{part.upper()} 10")
         found += f" {part.upper()} {number}"

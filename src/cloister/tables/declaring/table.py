@@ -53,7 +53,8 @@ class PrivateTable:
     ----------
     source: a path (CSV, Parquet), a dictionary of lists, a pandas / polars / Arrow frame, an Ibis table, a Spark data frame,
         or "postgresql://user@host:port/database::schema.table". One line of a CSV file is one row, quotes or not: a field that
-        holds a line end belongs in Parquet. In a file with semicolons between fields, numbers may have a decimal comma.
+        holds a line end belongs in Parquet. In a file with semicolons between fields, numbers may have a decimal comma;
+        in any, days may be written 31.12.2026.
     columns: what each column may hold; columns of the source that are not declared cannot be asked about.
     unit: None when one row is one person; else the column that says whose row it is (declared or not).
     max_rows: with a unit, how many rows of one person may count (promise 4). Which rows count is fixed by the version's secret.

@@ -176,11 +176,19 @@ class FileSource(Source):
         return 0 if found is None else found.st_size
 
 
+_COMMA = "CASE WHEN regexp_full_match({0}, '[^.,]*,[^.,]*') THEN replace({0}, ',', '.') ELSE {0} END"
+_DAY = (
+    "CASE WHEN contains({0}, '.') AND regexp_full_match({0}, ' *[0-9]{{1,2}}[.][0-9]{{1,2}}[.][0-9]{{4}}([ T].*)?') THEN "
+    "regexp_replace(regexp_replace({0}, ' *([0-9]+)[.]([0-9]+)[.]([0-9]+)', '\\3-0\\2-0\\1'), '-0([0-9]{{2}})', '-\\1', 'g') "
+    "ELSE {0} END"
+)
+
+
 class CsvSource(FileSource):
     """A CSV file with a header line, every other line one row (`lines.py`), every field read as text. An empty field is NULL."""
 
-    commas: frozenset[str] = frozenset()
-    """Columns whose numbers may have a decimal comma."""
+    spelt: Mapping[str, str] = MappingProxyType({})
+    """By column, SQL that writes a field (`{0}`) as a declaration reads it, where people write otherwise."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -206,17 +214,19 @@ class CsvSource(FileSource):
         """Registers a stream of the lines; the SELECT takes them apart."""
         connection.register(_RELATION, batches(self.path, self.header))
         rows = rows_sql(_RELATION, self.header, list(map(quotation, self.schema)))
-        if self.commas:
-            written = "CASE WHEN regexp_full_match({0}, '[^.,]*,[^.,]*') THEN replace({0}, ',', '.') ELSE {0} END AS {0}"
-            numbers = ", ".join(written.format(quotation(name)) for name in self.schema if name in self.commas)
-            rows = f"SELECT * REPLACE ({numbers}) FROM ({rows}) AS written"
+        if self.spelt:
+            spelt = (f"{written.format(quotation(name))} AS {quotation(name)}" for name, written in self.spelt.items())
+            rows = f"SELECT * REPLACE ({', '.join(spelt)}) FROM ({rows}) AS written"
         return f"({rows}) AS rows_of_lines"
 
     def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
-        """Where semicolons stand between fields, a number may have a decimal comma: spreadsheets write the two together."""
+        """Where semicolons stand between fields, a number may have a decimal comma: spreadsheets write the two together. A day
+        may be written 31.12.2026: with points it is the day that comes first."""
+        numbers = {name for name, kinds in accepted.items() if "decimal" in kinds and "date" not in kinds}
+        days = {name for name, kinds in accepted.items() if "date" in kinds and "decimal" not in kinds}
+        spelt = dict.fromkeys(days, _DAY) | dict.fromkeys(numbers if self.header.delimiter == ";" else (), _COMMA)
         found = copy(self)
-        numbers = (name for name, kinds in accepted.items() if "decimal" in kinds and "date" not in kinds)
-        found.commas = frozenset(numbers) & self.schema.keys() if self.header.delimiter == ";" else self.commas
+        found.spelt = {name: written for name, written in spelt.items() if name in self.schema}
         return found
 
     def malformed(self, connection: Any) -> int:
