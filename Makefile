@@ -60,7 +60,7 @@ check: lint  ## a minute before every commit: lint, types, floors, and the tests
 	@$(BIN)/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder -m "not slow and not postgres and not spark" \
 	  $(QUICK) $(ARGS)
 
-test: setup  ## twelve minutes: what a change of logic can break, with lint, types and layers (CHANGED=1: what the change can reach)
+test: setup  ## a quarter of an hour: what a change of logic can break, with lint, types and layers (CHANGED=1: what the change can reach)
 	@$(STYLE)
 	@$(TIER) test $(ARGS)
 
