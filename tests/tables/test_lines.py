@@ -269,3 +269,17 @@ def test_days_may_be_written_with_points(tmp_path: Path, mark: str) -> None:
     for day, times in (("2024-12-31", 1), ("2024-04-03", 1), ("2024-06-05", 2)):
         found = session.sql(f"SELECT COUNT(*) AS n FROM visits WHERE day = '{day}'", spend=10**6)
         assert round(found["n"][0]) == times
+
+
+def test_names_stay_as_they_are_written(tmp_path: Path) -> None:
+    """A comma in a name is part of it, declared or not: else what goes through it would find nothing."""
+    rows = range(100)
+    visits, notes = tmp_path / "visits.csv", tmp_path / "notes.csv"
+    visits.write_text("pid;visit\n" + "".join(f"{row};{row},1\n" for row in rows), encoding="utf-8")
+    notes.write_text("visit;day\n" + "".join(f"{row},1;1.2.2024\n" for row in rows), encoding="utf-8")
+    of_visits = PrivateTable(str(visits), {"visit": cl.Identifier()}, "pid", 1, "patients")
+    day = cl.Date("2024-01-01", "2024-12-31")
+    of_notes = PrivateTable(str(notes), {"day": day}, "visit", 1, "patients", through="visits.visit")
+    session = cl.Session({"visits": of_visits, "notes": of_notes}, budget=cl.PureDP(10**9))
+    found = session.sql("SELECT COUNT(*) AS n FROM visits JOIN notes ON visits.visit = notes.visit", spend=10**6)
+    assert round(found["n"][0]) == len(rows)

@@ -184,11 +184,20 @@ _DAY = (
 )
 
 
+def spelt_under(accepted: Mapping[str, Collection[Kind]], delimiter: str) -> dict[str, str]:
+    """By column of a CSV file, SQL that writes a field (`{0}`) as a declaration reads it. Where semicolons stand between fields,
+    a number may have a decimal comma: spreadsheets write the two together. A day may be written 31.12.2026: with points it is
+    the day that comes first."""
+    numbers = {name for name, kinds in accepted.items() if "decimal" in kinds and delimiter == ";"}
+    days = {name for name, kinds in accepted.items() if "date" in kinds}
+    both = _DAY.replace("ELSE {0}", f"ELSE {_COMMA}")
+    return dict.fromkeys(days, _DAY) | dict.fromkeys(numbers, _COMMA) | dict.fromkeys(days & numbers, both)
+
+
 class CsvSource(FileSource):
     """A CSV file with a header line, every other line one row (`lines.py`), every field read as text. An empty field is NULL."""
 
     spelt: Mapping[str, str] = MappingProxyType({})
-    """By column, SQL that writes a field (`{0}`) as a declaration reads it, where people write otherwise."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -220,13 +229,9 @@ class CsvSource(FileSource):
         return f"({rows}) AS rows_of_lines"
 
     def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
-        """Where semicolons stand between fields, a number may have a decimal comma: spreadsheets write the two together. A day
-        may be written 31.12.2026: with points it is the day that comes first."""
-        numbers = {name for name, kinds in accepted.items() if "decimal" in kinds and "date" not in kinds}
-        days = {name for name, kinds in accepted.items() if "date" in kinds and "decimal" not in kinds}
-        spelt = dict.fromkeys(days, _DAY) | dict.fromkeys(numbers if self.header.delimiter == ";" else (), _COMMA)
+        """With numbers and days as people write them (`spelt_under`)."""
         found = copy(self)
-        found.spelt = {name: written for name, written in spelt.items() if name in self.schema}
+        found.spelt = spelt_under({name: kinds for name, kinds in accepted.items() if name in self.schema}, self.header.delimiter)
         return found
 
     def malformed(self, connection: Any) -> int:
