@@ -283,3 +283,14 @@ def test_names_stay_as_they_are_written(tmp_path: Path) -> None:
     session = cl.Session({"visits": of_visits, "notes": of_notes}, budget=cl.PureDP(10**9))
     found = session.sql("SELECT COUNT(*) AS n FROM visits JOIN notes ON visits.visit = notes.visit", spend=10**6)
     assert round(found["n"][0]) == len(rows)
+
+
+def test_what_fits_nothing_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    """An owner looks for it in the file."""
+    pays = ["3,5 kg", "1.234,5", "1,2,3", "Ulm, Bonn"]
+    (tmp_path / "people.csv").write_text("\n".join(["pay;day", *(f"{pay};31.12.2024 12 Uhr" for pay in pays)]), encoding="utf-8")
+    columns = {"pay": Real(0, 20, step="0.25"), "day": cl.Date("2024-01-01", "2024-12-31")}
+    with prepare(PrivateTable(str(tmp_path / "people.csv"), columns)) as prepared:
+        found = prepared.owner_offenders()
+    assert sorted(found["pay"].nulled) == sorted((each, 1) for each in pays)
+    assert found["day"].nulled == (("31.12.2024 12 Uhr", len(pays)),)
