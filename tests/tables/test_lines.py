@@ -254,6 +254,7 @@ def test_days_may_be_written_with_points(tmp_path: Path, mark: str) -> None:
     """With points the day comes first, wherever they are written so."""
     given = ["31.12.2024", "3.4.2024", " 05.06.2024", "2024-06-05", "29.02.2023", "13.13.2024", "1.2.24", "1.2.2024x", "1/2/2024"]
     moments = ["31.12.2024 14:05", "1.2.2024 00:00:00.5", "2024-02-01T00:00:00.5-01:00", "5.6.2024", "5.6.2024 24:00"]
+    moments += ["1.2.2024 9:05", "1.2.2024 9:5"]
     lines = [f"{day}{mark}{moment}{mark}1.2.2024" for day, moment in zip_longest(given, moments, fillvalue="")]
     (tmp_path / "visits.csv").write_text("\n".join([mark.join(["day", "at", "text"]), *lines]), encoding="utf-8")
     columns = {
@@ -264,11 +265,13 @@ def test_days_may_be_written_with_points(tmp_path: Path, mark: str) -> None:
     table = PrivateTable(str(tmp_path / "visits.csv"), columns)
     with prepare(table) as prepared:
         columns = prepared.owner_report().columns
-    assert {name: each.given - each.nulled for name, each in columns.items()} == {"day": 4, "at": 4, "text": 9}
+    assert {name: each.given - each.nulled for name, each in columns.items()} == {"day": 4, "at": 5, "text": 9}
     session = cl.Session({"visits": table}, budget=cl.PureDP(10**9))
     for day, times in (("2024-12-31", 1), ("2024-04-03", 1), ("2024-06-05", 2)):
         found = session.sql(f"SELECT COUNT(*) AS n FROM visits WHERE day = '{day}'", spend=10**6)
         assert round(found["n"][0]) == times
+    found = session.sql("SELECT COUNT(*) AS n FROM visits WHERE HOUR(at) = 9", spend=10**6)
+    assert round(found["n"][0]) == 1
 
 
 def test_names_stay_as_they_are_written(tmp_path: Path) -> None:
