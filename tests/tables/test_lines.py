@@ -198,6 +198,8 @@ def test_a_first_line_that_names_nothing_is_refused(tmp_path: Path, first: bytes
     ("first", "words"),
     [
         ("", "one of its columns has no name"),
+        ("Patients 2024;;", "no title above them"),
+        ("sep=;\n", "no title above them"),
         ("Age", "'Age' and 'age': names differ in more than case"),
         ("age", "are named 'age'."),
         ("sex\u00e9", "saved once more, as CSV in UTF-8"),

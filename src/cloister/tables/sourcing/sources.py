@@ -498,7 +498,7 @@ def check_names(names: Sequence[str]) -> None:
             raise InvalidDeclaration(
                 "The source is invalid",
                 why="one of its columns has no name",
-                instead="a name for each (pandas writes none above its index)",
+                instead="a name for each; in CSV the names come first, with no title above them and no index of pandas",
             )
         if not isinstance(name, str) or not representable(name):
             raise InvalidDeclaration(f"The column name {name!r} is invalid", why="it is not plain text", instead='"age"')
