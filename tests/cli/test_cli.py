@@ -397,3 +397,15 @@ def test_an_owner_sees_how_the_rows_of_a_file_are_read(folder: Path) -> None:
     assert told["left_out"]["malformed"] == 2
     assert "declares its tables" in cloister("rows", "latin.toml", "--bounds", "age=1:2", at=folder, code=1).stderr
     assert "no such file can be read" in cloister("rows", "absent.toml", at=folder, code=1).stderr
+
+
+def test_a_column_of_which_nothing_is_read_is_told_with_what_would_be(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("smokes,born,age,sex\nja,31/12/1984,31 J.,m\nnein,1/2/1990,45,w\n,,,m\n")
+    columns = 'smokes = { kind = "boolean" }\nborn = { kind = "date", low = "1900-01-01", high = "2026-12-31" }\n'
+    columns += 'age = { kind = "integer", low = 0, high = 120 }\nsex = { kind = "category", values = ["F", "M"] }\n'
+    (tmp_path / "people.toml").write_text(f'[tables.people]\nsource = "people.csv"\n[tables.people.columns]\n{columns}')
+    assert [line for line in cloister("rows", "people.toml", at=tmp_path).stdout.splitlines() if "none" in line] == [
+        "  smokes: none of its values is read: write yes or no, or declare it as the codebook has it",
+        "  born: none of its values is read: write 2026-12-31, or declare it as the codebook has it",
+        "  sex: none of its values is read: write what is declared, or declare it as the codebook has it",
+    ]

@@ -82,6 +82,22 @@ def test_a_model_is_learnt_saved_carded_and_predicts(folder: Path) -> None:
     assert (folder / "found.csv").read_text().split() == lines
 
 
+def test_rows_are_read_as_those_that_were_learnt_from(folder: Path) -> None:
+    """With decimal commas between semicolons and days with points; a Parquet file is one in capitals, too."""
+    import polars as pl
+
+    lines = [f"{i % 28 + 1}.{i % 12 + 1}.2024;{i % 50},5;{'yes' if i % 50 > 24 else 'no'}" for i in range(2000)]
+    (folder / "people.csv").write_text("day;pay;rich\n" + "\n".join(lines) + "\n")
+    columns = 'day = { kind = "date", low = "2024-01-01", high = "2024-12-31" }\npay = { kind = "real", low = 0, high = 50 }'
+    (folder / "days.toml").write_text(f'[columns]\n{columns}\nrich = {{ kind = "category", values = ["no", "yes"] }}\n')
+    line = ("people.csv", "--model", "GaussianNB", "--features", "day,pay", "--target", "rich", "--bounds", "days.toml")
+    cloister(*line, "--epsilon", "1000", "--save", "model.json", at=folder)
+    (folder / "rows.csv").write_text("day;pay\n15.6.2024;1,5\n2024-06-15;45.5\n")
+    pl.DataFrame({"day": ["2024-06-15"] * 2, "pay": [1.5, 45.5]}).write_parquet(folder / "ROWS.PARQUET")
+    for rows in ("rows.csv", "ROWS.PARQUET"):
+        assert cloister("--predict", "model.json", rows, at=folder).split() == ["prediction", "no", "yes"]
+
+
 @pytest.mark.parametrize("to", ["file", "standard output"])
 def test_classes_that_a_spreadsheet_would_compute_are_guarded_on_demand(folder: Path, to: str) -> None:
     (folder / "computed.csv").write_text("age,town\n" + "20,=1+1\n50,-5\n80,Ulm\n" * 500)

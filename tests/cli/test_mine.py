@@ -194,3 +194,10 @@ def test_chinese_commas_stand_between_items_where_no_other_does(tmp_path: Path) 
     assert "written to" in run("hide", path, *rule).output
     path.write_text("牛奶，面包,茶\n牛奶，面包,茶\n", encoding="utf-8")
     assert "written to" in run("hide", path, "--rule", "牛奶，面包 -> 茶", *THRESHOLDS, "--out", out).output
+
+
+def test_semicolons_stand_between_items_where_no_comma_does(tmp_path: Path) -> None:
+    plain, path = tmp_path / "plain.txt", tmp_path / "sold.txt"
+    plain.write_text("Milch,Brot;Butter\nMilch,Brot;Butter,Tee\nMilch,Tee\n", encoding="utf-8")
+    path.write_text('Milch;"Brot;Butter"\nMilch;"Brot;Butter";Tee\nMilch;Tee\n', encoding="utf-8")
+    assert run("items", path, "--min-support", "0.3").output == run("items", plain, "--min-support", "0.3").output

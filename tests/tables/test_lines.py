@@ -198,6 +198,8 @@ def test_a_first_line_that_names_nothing_is_refused(tmp_path: Path, first: bytes
     ("first", "words"),
     [
         ("", "one of its columns has no name"),
+        ("Patients 2024;;", "no title above them"),
+        ("sep=;\n", "no title above them"),
         ("Age", "'Age' and 'age': names differ in more than case"),
         ("age", "are named 'age'."),
         ("sex\u00e9", "saved once more, as CSV in UTF-8"),
@@ -254,6 +256,7 @@ def test_days_may_be_written_with_points(tmp_path: Path, mark: str) -> None:
     """With points the day comes first, wherever they are written so."""
     given = ["31.12.2024", "3.4.2024", " 05.06.2024", "2024-06-05", "29.02.2023", "13.13.2024", "1.2.24", "1.2.2024x", "1/2/2024"]
     moments = ["31.12.2024 14:05", "1.2.2024 00:00:00.5", "2024-02-01T00:00:00.5-01:00", "5.6.2024", "5.6.2024 24:00"]
+    moments += ["1.2.2024 9:05", "1.2.2024 9:5"]
     lines = [f"{day}{mark}{moment}{mark}1.2.2024" for day, moment in zip_longest(given, moments, fillvalue="")]
     (tmp_path / "visits.csv").write_text("\n".join([mark.join(["day", "at", "text"]), *lines]), encoding="utf-8")
     columns = {
@@ -264,8 +267,35 @@ def test_days_may_be_written_with_points(tmp_path: Path, mark: str) -> None:
     table = PrivateTable(str(tmp_path / "visits.csv"), columns)
     with prepare(table) as prepared:
         columns = prepared.owner_report().columns
-    assert {name: each.given - each.nulled for name, each in columns.items()} == {"day": 4, "at": 4, "text": 9}
+    assert {name: each.given - each.nulled for name, each in columns.items()} == {"day": 4, "at": 5, "text": 9}
     session = cl.Session({"visits": table}, budget=cl.PureDP(10**9))
     for day, times in (("2024-12-31", 1), ("2024-04-03", 1), ("2024-06-05", 2)):
         found = session.sql(f"SELECT COUNT(*) AS n FROM visits WHERE day = '{day}'", spend=10**6)
         assert round(found["n"][0]) == times
+    found = session.sql("SELECT COUNT(*) AS n FROM visits WHERE HOUR(at) = 9", spend=10**6)
+    assert round(found["n"][0]) == 1
+
+
+def test_names_stay_as_they_are_written(tmp_path: Path) -> None:
+    """A comma in a name is part of it, declared or not: else what goes through it would find nothing."""
+    rows = range(100)
+    visits, notes = tmp_path / "visits.csv", tmp_path / "notes.csv"
+    visits.write_text("pid;visit\n" + "".join(f"{row};{row},1\n" for row in rows), encoding="utf-8")
+    notes.write_text("visit;day\n" + "".join(f"{row},1;1.2.2024\n" for row in rows), encoding="utf-8")
+    of_visits = PrivateTable(str(visits), {"visit": cl.Identifier()}, "pid", 1, "patients")
+    day = cl.Date("2024-01-01", "2024-12-31")
+    of_notes = PrivateTable(str(notes), {"day": day}, "visit", 1, "patients", through="visits.visit")
+    session = cl.Session({"visits": of_visits, "notes": of_notes}, budget=cl.PureDP(10**9))
+    found = session.sql("SELECT COUNT(*) AS n FROM visits JOIN notes ON visits.visit = notes.visit", spend=10**6)
+    assert round(found["n"][0]) == len(rows)
+
+
+def test_what_fits_nothing_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    """An owner looks for it in the file."""
+    pays = ["3,5 kg", "1.234,5", "1,2,3", "Ulm, Bonn"]
+    (tmp_path / "people.csv").write_text("\n".join(["pay;day", *(f"{pay};31.12.2024 12 Uhr" for pay in pays)]), encoding="utf-8")
+    columns = {"pay": Real(0, 20, step="0.25"), "day": cl.Date("2024-01-01", "2024-12-31")}
+    with prepare(PrivateTable(str(tmp_path / "people.csv"), columns)) as prepared:
+        found = prepared.owner_offenders()
+    assert sorted(found["pay"].nulled) == sorted((each, 1) for each in pays)
+    assert found["day"].nulled == (("31.12.2024 12 Uhr", len(pays)),)

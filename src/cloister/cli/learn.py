@@ -21,6 +21,7 @@ from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import COMMAS, names_in, open_ledger, waiting
 from cloister.cli.written import CHART, FILE, WRITTEN, Written, check_apart
 from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.parsers import is_parquet
 from cloister.tables import Category, PrivateTable
 from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.reading import PLAIN_INTEGER, read_days, read_number, read_truth
@@ -318,12 +319,14 @@ def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
 
     from cloister.tables.engines.connection import connected
     from cloister.tables.sourcing.lines import read_header
+    from cloister.tables.sourcing.sources import spelt_under
 
+    spelt: dict[str, str] = {}
     if not path.is_file():
         raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
     with connected() as engine:
         try:
-            if path.suffix == ".parquet":
+            if is_parquet(path):
                 rows = engine.read_parquet(str(path))
             else:
                 header = read_header(path)
@@ -336,8 +339,9 @@ def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
                     quotechar='"',
                     escapechar='"',
                 )
+                spelt = spelt_under(dict.fromkeys(names, ("decimal", "date")), header.delimiter)
             columns = dict.fromkeys(_column(name, rows.columns) for name in names)
-            chosen = ", ".join(f"CAST({quotation(column)} AS VARCHAR)" for column in columns)
+            chosen = ", ".join(spelt.get(each, "{0}").format(f"CAST({quotation(each)} AS VARCHAR)") for each in columns)
             cells = rows.project(chosen).fetchall()
         except (duckdb.Error, UnicodeDecodeError):
             why, instead = "it is not a table, or a line has more or fewer cells than the first", "rows.csv"

@@ -260,7 +260,8 @@ def _read(path: Path, basket: str | None, item: str | None) -> Read:
             if path.suffix.lower() in _LINES:
                 text = file.read()
                 text = text if "," in text else re.sub("[，、]", ",", text)
-                lists = [[part.strip() for part in line if part.strip()] for line in csv.reader(StringIO(text, newline=""))]
+                lines = csv.reader(StringIO(text, newline=""), delimiter="," if "," in text else ";")
+                lists = [[part.strip() for part in line if part.strip()] for line in lines]
                 return read_with_shape(lists)
             lines = csv.reader(file, strict=True, delimiter=separator_of(path))
             return read_with_shape(_columns(path, lines), basket=basket, item=item)

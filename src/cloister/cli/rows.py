@@ -11,6 +11,9 @@ from cloister.errors import InvalidParameter
 from cloister.printable import shown
 from cloister.tables import Offenders, PrivateTable, PublicTable, prepare
 
+_WRITTEN = {"boolean": "yes or no", "date": "2026-12-31", "moment": "2026-12-31T14:05", "integer": "1234", "real": "1234.5"}
+"""How a value is written that a declaration reads."""
+
 
 @click.command()
 @click.argument("data")
@@ -67,3 +70,6 @@ def show_rows(tables: Mapping[str, PrivateTable | PublicTable], *, as_json: bool
                 if number:
                     examples = ", ".join(f"{shown(value)!r} ({count})" for value, count in values[:5])
                     click.echo(f"  {column}: {number} of {each.given} values {what}, such as {examples}")
+            if each.nulled and each.nulled == each.given:
+                right = _WRITTEN.get(table.columns[column].kind, "what is declared")
+                click.echo(f"  {column}: none of its values is read: write {right}, or declare it as the codebook has it")

@@ -365,14 +365,16 @@ def _accepted(domain: Domain) -> tuple[str, ...]:
 
 
 def _readings(columns: object, unit: object, during: object) -> dict[str, set[str]]:
-    """Which kinds each column that is named may have; whatever is wrong with the names is refused elsewhere."""
-    asked: list[tuple[object, Iterable[str]]] = [(unit, {"null", *_WORDS} - {"other"})]
+    """Which kinds each column that is named may have; whatever is wrong with the names is refused elsewhere. What names
+    persons or events is neither a decimal number nor a day: its texts stay as they are."""
+    asked: list[tuple[object, Iterable[str]]] = [(unit, {"null", *_WORDS} - {"other", "decimal", "date"})]
     if isinstance(columns, Mapping):
         for name, domain in columns.items():
             if isinstance(domain, Place):
                 asked += [(domain.longitude, _NUMBERS), (domain.latitude, _NUMBERS)]
             elif isinstance(domain, Domain):
-                asked.append((name, _accepted(domain)))
+                named = {"decimal"} if isinstance(domain, Identifier) else set()
+                asked.append((name, set(_accepted(domain)) - named))
     if isinstance(during, During):
         asked.append((during.column, DATED))
     elif isinstance(during, Sequence) and len(during) == 3:

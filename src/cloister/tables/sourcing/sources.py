@@ -176,19 +176,30 @@ class FileSource(Source):
         return 0 if found is None else found.st_size
 
 
-_COMMA = "CASE WHEN regexp_full_match({0}, '[^.,]*,[^.,]*') THEN replace({0}, ',', '.') ELSE {0} END"
-_DAY = (
-    "CASE WHEN contains({0}[:9], '.') AND regexp_full_match({0}, ' *[0-9]{{1,2}}[.][0-9]{{1,2}}[.][0-9]{{4}}([ T].*)?') THEN "
-    "regexp_replace(regexp_replace({0}, ' *([0-9]+)[.]([0-9]+)[.]([0-9]+)', '\\3-0\\2-0\\1'), '-0([0-9]{{2}})', '-\\1', 'g') "
-    "ELSE {0} END"
+_COMMA = (
+    "CASE WHEN regexp_full_match({0}, '\\s*[+-]?[0-9]*,[0-9]*([eE][+-]?[0-9]+)?\\s*') THEN replace({0}, ',', '.') ELSE {0} END"
 )
+_DAY = (
+    "CASE WHEN contains({0}[:9], '.') AND regexp_full_match({0}, ' *[0-9]{{1,2}}[.][0-9]{{1,2}}[.][0-9]{{4}}([ T][0-9:.Z+ -]*)?') "
+    "THEN regexp_replace(regexp_replace(regexp_replace({0}, ' *([0-9]+)[.]([0-9]+)[.]([0-9]+)', '\\3-0\\2-0\\1'), "
+    "'-0([0-9]{{2}})', '-\\1', 'g'), '([ T])([0-9]:)', '\\10\\2') ELSE {0} END"
+)
+
+
+def spelt_under(accepted: Mapping[str, Collection[Kind]], delimiter: str) -> dict[str, str]:
+    """By column of a CSV file, SQL that writes a field (`{0}`) as a declaration reads it. Where semicolons stand between fields,
+    a number may have a decimal comma: spreadsheets write the two together. A day may be written 31.12.2026: with points it is
+    the day that comes first."""
+    numbers = {name for name, kinds in accepted.items() if "decimal" in kinds and delimiter == ";"}
+    days = {name for name, kinds in accepted.items() if "date" in kinds}
+    both = _DAY.replace("ELSE {0}", f"ELSE {_COMMA}")
+    return dict.fromkeys(days, _DAY) | dict.fromkeys(numbers, _COMMA) | dict.fromkeys(days & numbers, both)
 
 
 class CsvSource(FileSource):
     """A CSV file with a header line, every other line one row (`lines.py`), every field read as text. An empty field is NULL."""
 
     spelt: Mapping[str, str] = MappingProxyType({})
-    """By column, SQL that writes a field (`{0}`) as a declaration reads it, where people write otherwise."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -220,13 +231,9 @@ class CsvSource(FileSource):
         return f"({rows}) AS rows_of_lines"
 
     def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
-        """Where semicolons stand between fields, a number may have a decimal comma: spreadsheets write the two together. A day
-        may be written 31.12.2026: with points it is the day that comes first."""
-        numbers = {name for name, kinds in accepted.items() if "decimal" in kinds and "date" not in kinds}
-        days = {name for name, kinds in accepted.items() if "date" in kinds and "decimal" not in kinds}
-        spelt = dict.fromkeys(days, _DAY) | dict.fromkeys(numbers if self.header.delimiter == ";" else (), _COMMA)
+        """With numbers and days as people write them (`spelt_under`)."""
         found = copy(self)
-        found.spelt = {name: written for name, written in spelt.items() if name in self.schema}
+        found.spelt = spelt_under({name: kinds for name, kinds in accepted.items() if name in self.schema}, self.header.delimiter)
         return found
 
     def malformed(self, connection: Any) -> int:
@@ -491,7 +498,7 @@ def check_names(names: Sequence[str]) -> None:
             raise InvalidDeclaration(
                 "The source is invalid",
                 why="one of its columns has no name",
-                instead="a name for each (pandas writes none above its index)",
+                instead="a name for each; in CSV the names come first, with no title above them and no index of pandas",
             )
         if not isinstance(name, str) or not representable(name):
             raise InvalidDeclaration(f"The column name {name!r} is invalid", why="it is not plain text", instead='"age"')
