@@ -180,7 +180,8 @@ _COMMA = (
     "CASE WHEN regexp_full_match({0}, '\\s*[+-]?[0-9]*,[0-9]*([eE][+-]?[0-9]+)?\\s*') THEN replace({0}, ',', '.') ELSE {0} END"
 )
 _DAY = (
-    "CASE WHEN contains({0}[:9], '.') AND regexp_full_match({0}, ' *[0-9]{{1,2}}[.][0-9]{{1,2}}[.][0-9]{{4}}([ T][0-9:.Z+ -]*)?') "
+    "CASE WHEN contains({0}[:9], '.') "
+    "AND regexp_full_match({0}, ' *[0-9]{{1,2}}[.][0-9]{{1,2}}[.][0-9]{{4}}([ T][0-9:.Z+ -]*)?') "
     "THEN regexp_replace(regexp_replace(regexp_replace({0}, ' *([0-9]+)[.]([0-9]+)[.]([0-9]+)', '\\3-0\\2-0\\1'), "
     "'-0([0-9]{{2}})', '-\\1', 'g'), '([ T])([0-9]:)', '\\10\\2') ELSE {0} END"
 )
