@@ -343,3 +343,11 @@ def test_the_types_of_its_columns_are_those_declared_whatever_is_released(people
     released = method.frame_of(method.release(codes, Random.deterministic(1)))
     assert (released.height > 0) == (people > 3)
     assert [str(each) for each in released.dtypes] == ["Int64", "Float64", "String", "Boolean"]
+
+
+def test_values_of_no_declared_type_count_or_are_refused_without_being_shown() -> None:
+    method = SafePub(1, "1e-6", columns=AGES, levels={"age": 0})
+    assert set(method.fit_transform({"age": [10**30, 7] * 400}, random=Random.deterministic(1))["age"]) == {7, 99}
+    with pytest.raises(InvalidParameter, match="'age' is invalid: polars") as refused:
+        method.fit_transform({"age": [[10**9], [7]]})
+    assert "1000" not in str(refused.value)

@@ -150,7 +150,8 @@ def test_report_and_certificate_do_not_count_them_either() -> None:
     """Both are handed over with the table: rows of the raw table less rows that are published were those in no class."""
     found = []
     for inside in (True, False):
-        listed = {"age": [30] * 40 + [99] * 3, "in_study": [True, False] * 20 + [inside] * 3, "ill": ["flu", "gout"] * 21 + ["flu"]}
+        listed = {"age": [30] * 40 + [99] * 3, "in_study": [True, False] * 20 + [inside] * 3, "ill": ["flu", "gout", "cold"] * 14}
+        listed["ill"] += ["flu"]
         anonymizer = Anonymizer(
             quasi=["age"], sensitive=["ill"], models=[DeltaPresence("0.2", "0.8")], research="in_study", suppression="0.1",
             hierarchies={"age": Hierarchy.flat()}, random=Random.deterministic(1),

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.frames import Frame, check_columns, need_polars, read_frame
+from cloister.anonymize.held import in_own_words
 from cloister.anonymize.hierarchies.chosen import choose_hierarchy
 from cloister.anonymize.hierarchies.hierarchy import Hierarchy
 from cloister.anonymize.hierarchies.ladder import Ladder
@@ -289,11 +290,10 @@ class SafePub:
         missing = len(self.ladders[name].labels[0]) - 1
         series = frame.data[name]
         distinct = series.unique()
-        places = {}
-        for value in distinct.to_list():
-            code = None if value is None else domain.encode(value)
-            places[value] = missing if code is None else code - domain.low_code
-        found = series.replace_strict(list(places), list(places.values()), return_dtype=need_polars().Int64)
+        codes = [None if value is None else domain.encode(value) for value in distinct.to_list()]
+        places = [missing if code is None else code - domain.low_code for code in codes]
+        with in_own_words(f"The column {name!r} is invalid", "polars cannot tell its values apart", "the same values as text"):
+            found = series.replace_strict(distinct, places, return_dtype=need_polars().Int64)
         return np.asarray(found.fill_null(missing).to_numpy(), dtype=np.int64)
 
 
