@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.classes import Classes, alike
-from cloister.anonymize.encoded import EncodedColumn
+from cloister.anonymize.encoded import Encoded, EncodedColumn
 from cloister.anonymize.hierarchies.ladder import Ladder
 
 
@@ -115,6 +115,23 @@ class Recoded:
             again=None,
         )
 
+    def measured(self, table: Encoded) -> Recoded:
+        """The same with widths over the values of rows that are not suppressed: by those of the whole table, what was lost would
+        say how far away somebody lies who was left out."""
+        kept, columns = ~self.suppressed, dict(self.columns)
+        for name, column in self.columns.items():
+            raw, many = table.columns[name], len(column.labels)
+            if not raw.is_number:
+                continue
+            pairs = np.unique(raw.codes[kept].astype(np.int64) * many + column.codes[kept])
+            seen = replace(raw, values=[raw.values[pair // many] for pair in pairs.tolist()], tally=None)
+            if self.levels is None:  # a label of some rows covers more than these have
+                widths = column.widths * np.divide(_span(raw), _span(seen), out=np.ones(1), where=_span(seen) > 0)
+            else:
+                widths = _widths(seen, pairs % many, many, column.widths, column.widths)
+            columns[name] = replace(column, widths=np.minimum(widths, 1.0))
+        return replace(self, columns=columns)
+
     @property
     def published(self) -> npt.NDArray[np.bool_]:
         """Which rows are in the table that is published, and say something there."""
@@ -135,11 +152,17 @@ def _widths(
 ) -> npt.NDArray[np.float64]:
     if not column.is_number or not len(column):
         return np.where(leaves <= 1, 0.0, shares)
-    numbers = np.ldexp(column.numbers, -2)  # the distance of the two numbers that are furthest apart is a number, too
+    numbers, span = np.ldexp(column.numbers, -2), _span(column)
     known = ~np.isnan(numbers)
-    span = float(numbers[known].max() - numbers[known].min()) if known.any() else 0.0
     low, high = np.full(labels, np.inf), np.full(labels, -np.inf)
     np.minimum.at(low, codes[known], numbers[known])
     np.maximum.at(high, codes[known], numbers[known])
     inside = np.where(high >= low, high - low, 0.0)
     return np.asarray(inside / span if span > 0 else np.zeros(labels), dtype=np.float64)
+
+
+def _span(column: EncodedColumn) -> float:
+    """A quarter of the distance of the two numbers that are furthest apart, which is a number, too."""
+    numbers = np.ldexp(column.numbers, -2)
+    known = numbers[~np.isnan(numbers)]
+    return float(np.ptp(known)) if len(known) else 0.0
