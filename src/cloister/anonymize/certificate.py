@@ -229,9 +229,8 @@ def certify(
             "may differ between them"
         )
     if recoded.research is not None:  # of rows that leave: a count says of nobody on the list that they were suppressed
-        raw, recoded = raw.take(recoded.research), recoded.leaving
-        kept = ~recoded.suppressed
-        raw, recoded = raw.take(kept), replace(recoded, research=kept).leaving
+        kept, there = ~recoded.leaving.suppressed, recoded.published
+        raw, recoded = raw.take(there), replace(recoded, research=there).leaving
         if isinstance(attacking.get("other"), Recoded):
             attacking["other"] = replace(attacking["other"].leaving, research=kept).leaving
     before = Target(raw=raw, recoded=recoded).before

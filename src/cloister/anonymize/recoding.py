@@ -56,6 +56,12 @@ class Proof:
     bound: float | None = None
     what: str = ""
 
+    @classmethod
+    def near(cls, score: float, bound: float, judged: str) -> Proof:
+        """Of the best of those that were judged. Their scores know of rows that do not leave: the gap alone is said."""
+        gap = f", so that it is at most {(score - bound) / bound:.1%} above the best" if bound > 0 else ""
+        return cls(optimal=bound >= score, bound=bound, what=judged + gap)
+
     def __str__(self) -> str:
         return f"{'optimal' if self.optimal else 'not proved optimal'}: {self.what}" if self.what else "nothing was proved"
 
@@ -119,10 +125,8 @@ class Recoded:
         """The same with widths over the values of rows that are not suppressed: by those of the whole table, what was lost would
         say how far away somebody lies who was left out."""
         kept, columns = ~self.suppressed, dict(self.columns)
-        for name, column in self.columns.items():
-            raw, many = table.columns[name], len(column.labels)
-            if not raw.is_number:
-                continue
+        for name in (each for each in self.columns if table.columns[each].is_number):
+            raw, column, many = table.columns[name], self.columns[name], len(self.columns[name].labels)
             pairs = np.unique(raw.codes[kept].astype(np.int64) * many + column.codes[kept])
             seen = replace(raw, values=[raw.values[pair // many] for pair in pairs.tolist()], tally=None)
             if self.levels is None:  # a label of some rows covers more than these have
@@ -163,6 +167,5 @@ def _widths(
 
 def _span(column: EncodedColumn) -> float:
     """A quarter of the distance of the two numbers that are furthest apart, which is a number, too."""
-    numbers = np.ldexp(column.numbers, -2)
-    known = numbers[~np.isnan(numbers)]
+    known = np.ldexp(column.numbers[~np.isnan(column.numbers)], -2)
     return float(np.ptp(known)) if len(known) else 0.0

@@ -147,7 +147,7 @@ class SafePub:
         check_columns(frame, list(self.columns), "published")
         codes = [self._codes(frame, name) for name in self.columns]
         self.released_ = self.release(codes, random or default_random())
-        return frame.give_back(self.frame_of(self.released_)) if frame.kind != "pandas" else self._to_pandas(frame)
+        return frame.give_back(self.frame_of(self.released_))
 
     def release(self, codes: Sequence[npt.NDArray[np.int64]], random: Random) -> SafelyPublished:
         """The mechanism: rows as places in the domains of the columns in, classes with their counts out."""
@@ -212,11 +212,6 @@ class SafePub:
             first = domain.options[0]
             return pl.Boolean if isinstance(first, bool) else pl.Int64 if isinstance(first, int) else pl.String
         return {Integer: pl.Int64, Real: pl.Float64, Boolean: pl.Boolean, Date: pl.Date}[type(domain)]
-
-    def _to_pandas(self, frame: Frame) -> Any:
-        import pandas as pd
-
-        return pd.DataFrame(self.frame_of(self.released_).to_dict(as_series=False))
 
     def _ladder(self, name: str, domain: Domain) -> Ladder:
         if not isinstance(domain, Integer | Real | Category | Boolean | Date) or (domain.size or _MOST_VALUES + 1) > _MOST_VALUES:
