@@ -57,9 +57,10 @@ class Proof:
     what: str = ""
 
     @classmethod
-    def near(cls, score: float, bound: float, judged: str) -> Proof:
-        """Of the best of those that were judged. Their scores know of rows that do not leave: the gap alone is said."""
-        gap = f", so that it is at most {(score - bound) / bound:.1%} above the best" if bound > 0 else ""
+    def near(cls, score: float, bound: float, judged: str, metric: str) -> Proof:
+        """Of the best of those that were judged. The gap of widths would tell the range of all rows, left out or not."""
+        told = bound > 0 and metric != "certainty penalty"
+        gap = f", so that it is at most {(score - bound) / bound:.1%} above the best" if told else ""
         return cls(optimal=bound >= score, bound=bound, what=judged + gap)
 
     def __str__(self) -> str:
@@ -122,8 +123,7 @@ class Recoded:
         )
 
     def measured(self, table: Encoded) -> Recoded:
-        """The same with widths over the values of rows that are not suppressed: by those of the whole table, what was lost would
-        say how far away somebody lies who was left out."""
+        """The same with widths over the values of rows that are not suppressed: by all, they tell how far off somebody was."""
         kept, columns = ~self.suppressed, dict(self.columns)
         for name in (each for each in self.columns if table.columns[each].is_number):
             raw, column, many = table.columns[name], self.columns[name], len(self.columns[name].labels)

@@ -46,7 +46,8 @@ class Greedy(Search):
             ended = problem.stop() or (until is not None and time.monotonic() > until)
             raise interrupted(problem) if ended and not lost else unmet(problem)
         bound = min(_bound(judge), best.score)
-        return recode(problem, best.levels, Proof.near(best.score, bound, f"{judge.judged:,} nodes were judged"))
+        proof = Proof.near(best.score, bound, f"{judge.judged:,} nodes were judged", problem.metric.name)
+        return recode(problem, best.levels, proof)
 
 
 def explore(judge: Judge, until: float | None = None, width: int = 3) -> tuple[Judgement | None, list[Judgement]]:

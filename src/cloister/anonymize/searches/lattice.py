@@ -71,10 +71,10 @@ def _settled(judge: Judge, best: Judgement) -> Judgement:
 
 def _proof(search: Tagged | Boxes, whole: bool, nodes: float) -> Proof:
     assert search.best is not None
-    score, judged = search.best.score, search.judge.judged
+    score, judged, metric = search.best.score, search.judge.judged, search.judge.problem.metric.name
     if whole:
         return Proof(optimal=True, bound=score, what=f"{judged:,} of {nodes:,.0f} nodes were judged, all others ruled out")
-    return Proof.near(score, min(search.bound(), score), f"{judged:,} of {nodes:,.0f} nodes were judged in the time")
+    return Proof.near(score, min(search.bound(), score), f"{judged:,} of {nodes:,.0f} nodes were judged in the time", metric)
 
 
 _MOST_OPEN = 2_000_000
