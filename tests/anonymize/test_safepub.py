@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -343,3 +345,19 @@ def test_the_types_of_its_columns_are_those_declared_whatever_is_released(people
     released = method.frame_of(method.release(codes, Random.deterministic(1)))
     assert (released.height > 0) == (people > 3)
     assert [str(each) for each in released.dtypes] == ["Int64", "Float64", "String", "Boolean"]
+
+
+def test_values_of_no_declared_type_count_or_are_refused_without_being_shown() -> None:
+    method = SafePub(1, "1e-6", columns=AGES, levels={"age": 0})
+    assert set(method.fit_transform({"age": [10**30, 7] * 400}, random=Random.deterministic(1))["age"]) == {7, 99}
+    with pytest.raises(InvalidParameter, match="'age' is invalid: polars") as refused:
+        method.fit_transform({"age": [[10**9], [7]]})
+    assert "1000" not in str(refused.value)
+
+
+@pytest.mark.parametrize("people", [3, 4000])
+def test_so_are_those_of_numbers_and_days_in_pandas(people: int) -> None:
+    columns = {"age": cl.Integer(0, 1), "born": cl.Date("2020-01-01", "2020-01-03")}
+    table = pd.DataFrame({"age": [0] * people, "born": [date(2020, 1, 1)] * people})
+    method = SafePub(1, "1e-6", columns=columns, levels=dict.fromkeys(columns, 0))
+    assert [each.kind for each in method.fit_transform(table, random=Random.deterministic(1)).dtypes] == ["i", "M"]

@@ -146,6 +146,38 @@ def test_starred_rows_do_not_count_those_of_the_list_who_are_in_no_class() -> No
         ).fit_transform({"age": [25, 28, 33], "in_study": [True, False, True]})
 
 
+def test_report_and_certificate_do_not_count_them_either() -> None:
+    """Both are handed over with the table: rows of the raw table less rows that are published were those in no class."""
+    found = []
+    for inside in (True, False):
+        listed = {"age": [30] * 40 + [99] * 3, "in_study": [True, False] * 20 + [inside] * 3, "ill": ["flu", "gout", "cold"] * 14}
+        listed["ill"] += ["flu"]
+        anonymizer = Anonymizer(
+            quasi=["age"], sensitive=["ill"], models=[DeltaPresence("0.2", "0.8")], research="in_study", suppression="0.1",
+            hierarchies={"age": Hierarchy.flat()}, random=Random.deterministic(1),
+        )  # fmt: skip
+        released = anonymizer.fit_transform(listed)
+        assert set(released["age"]) == {30}
+        paper = anonymizer.certificate(released, other=anonymizer.recoded_)
+        found.append((paper.to_dict(), paper.to_html(), anonymizer.report_.to_dict() | {"seconds": 0}))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("search", ["optimal", "local", "topdown", "greedy"])
+def test_what_was_lost_does_not_say_how_far_away_somebody_was_who_was_left_out(search: str) -> None:
+    """Widths were shares of the range of all rows: published widths over the loss were that range, to the last digit."""
+    told = []
+    for age in (990, 43_210):
+        anonymizer = Anonymizer(
+            quasi=["age"], models=[KAnonymity(20)], suppression="0.01", search=search, metric="certainty penalty",
+            hierarchies={"age": Hierarchy.intervals(10, 100)}, random=Random.deterministic(1),
+        )  # fmt: skip
+        released = anonymizer.fit_transform({"age": [20 + place % 40 for place in range(400)] + [age]})
+        assert set(released["age"]) == {"20–29", "30–39", "40–49", "50–59"}
+        told.append(anonymizer.report_.to_dict() | {"seconds": 0})
+    assert told[0] == told[1]
+
+
 def test_a_column_that_only_a_model_names_is_starred_too() -> None:
     table = {"age": [30] * 8 + [99], "ill": ["flu", "gout"] * 4 + [SECRET]}
     models = [KAnonymity(4), LDiversity(2, column="ill")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -228,10 +228,11 @@ def certify(
             "by the models, the whole table with its suppressed rows; by the risks, the rows that are published: so t, β and δ "
             "may differ between them"
         )
-    if recoded.research is not None:  # what attackers and risks are about is the table that leaves
-        raw, recoded = raw.take(recoded.research), recoded.leaving
+    if recoded.research is not None:  # of rows that leave: a count says of nobody on the list that they were suppressed
+        kept, there = ~recoded.leaving.suppressed, recoded.published
+        raw, recoded = raw.take(there), replace(recoded, research=there).leaving
         if isinstance(attacking.get("other"), Recoded):
-            attacking["other"] = attacking["other"].leaving
+            attacking["other"] = replace(attacking["other"].leaving, research=kept).leaving
     before = Target(raw=raw, recoded=recoded).before
     attacks = attack(raw, recoded, random=random, **attacking)
     knowing = _NOT_RUN if tried else _NOT_TOLD

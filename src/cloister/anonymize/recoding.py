@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.classes import Classes, alike
-from cloister.anonymize.encoded import EncodedColumn
+from cloister.anonymize.encoded import Encoded, EncodedColumn
 from cloister.anonymize.hierarchies.ladder import Ladder
 
 
@@ -55,6 +55,13 @@ class Proof:
     optimal: bool
     bound: float | None = None
     what: str = ""
+
+    @classmethod
+    def near(cls, score: float, bound: float, judged: str, metric: str) -> Proof:
+        """Of the best of those that were judged. The gap of widths would tell the range of all rows, left out or not."""
+        told = bound > 0 and metric != "certainty penalty"
+        gap = f", so that it is at most {(score - bound) / bound:.1%} above the best" if told else ""
+        return cls(optimal=bound >= score, bound=bound, what=judged + gap)
 
     def __str__(self) -> str:
         return f"{'optimal' if self.optimal else 'not proved optimal'}: {self.what}" if self.what else "nothing was proved"
@@ -115,6 +122,20 @@ class Recoded:
             again=None,
         )
 
+    def measured(self, table: Encoded) -> Recoded:
+        """The same with widths over the values of rows that are not suppressed: by all, they tell how far off somebody was."""
+        kept, columns = ~self.suppressed, dict(self.columns)
+        for name in (each for each in self.columns if table.columns[each].is_number):
+            raw, column, many = table.columns[name], self.columns[name], len(self.columns[name].labels)
+            pairs = np.unique(raw.codes[kept].astype(np.int64) * many + column.codes[kept])
+            seen = replace(raw, values=[raw.values[pair // many] for pair in pairs.tolist()], tally=None)
+            if self.levels is None:  # a label of some rows covers more than these have
+                widths = column.widths * np.divide(_span(raw), _span(seen), out=np.ones(1), where=_span(seen) > 0)
+            else:
+                widths = _widths(seen, pairs % many, many, column.widths, column.widths)
+            columns[name] = replace(column, widths=np.minimum(widths, 1.0))
+        return replace(self, columns=columns)
+
     @property
     def published(self) -> npt.NDArray[np.bool_]:
         """Which rows are in the table that is published, and say something there."""
@@ -135,11 +156,16 @@ def _widths(
 ) -> npt.NDArray[np.float64]:
     if not column.is_number or not len(column):
         return np.where(leaves <= 1, 0.0, shares)
-    numbers = np.ldexp(column.numbers, -2)  # the distance of the two numbers that are furthest apart is a number, too
+    numbers, span = np.ldexp(column.numbers, -2), _span(column)
     known = ~np.isnan(numbers)
-    span = float(numbers[known].max() - numbers[known].min()) if known.any() else 0.0
     low, high = np.full(labels, np.inf), np.full(labels, -np.inf)
     np.minimum.at(low, codes[known], numbers[known])
     np.maximum.at(high, codes[known], numbers[known])
     inside = np.where(high >= low, high - low, 0.0)
     return np.asarray(inside / span if span > 0 else np.zeros(labels), dtype=np.float64)
+
+
+def _span(column: EncodedColumn) -> float:
+    """A quarter of the distance of the two numbers that are furthest apart, which is a number, too."""
+    known = np.ldexp(column.numbers[~np.isnan(column.numbers)], -2)
+    return float(np.ptp(known)) if len(known) else 0.0

@@ -153,18 +153,20 @@ def report_on(
     added: Sequence[Added] = (),
 ) -> Report:
     """The report of a recoding; everything in it is counted from the labels that are published."""
-    before = untouched(problem)
+    before, listed = untouched(problem), problem.research is not None
+    told = [replace(each, research=recoded.published).leaving if listed else each for each in (before, recoded)]
+    measured = recoded.measured(problem.table)
     return Report(
         models=attained_by(problem.models, recoded.classes),
         levels=dict(recoded.levels) if recoded.levels is not None else None,
-        score=problem.metric.score(problem, recoded),
+        score=problem.metric.score(problem, measured),
         metric=problem.metric.name,
         classes=recoded.leaving.classes.count,
         suppressed=recoded.suppressed_rows + incomplete,
         rows=problem.table.total + incomplete,
-        risk=replace(risk_of(recoded.leaving.classes), added=tuple(added)),
-        risk_before=risk_of(before.leaving.classes),
-        utility={name: (metric_of(name).score(problem, before), metric_of(name).score(problem, recoded)) for name in METRICS},
+        risk=replace(risk_of(told[1].classes), added=tuple(added)),
+        risk_before=risk_of(told[0].classes),
+        utility={name: (metric_of(name).score(problem, before), metric_of(name).score(problem, measured)) for name in METRICS},
         search=search,
         proof=recoded.proof,
         hierarchies=dict(hierarchies),

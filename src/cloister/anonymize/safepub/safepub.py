@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.frames import Frame, check_columns, need_polars, read_frame
+from cloister.anonymize.held import in_own_words
 from cloister.anonymize.hierarchies.chosen import choose_hierarchy
 from cloister.anonymize.hierarchies.hierarchy import Hierarchy
 from cloister.anonymize.hierarchies.ladder import Ladder
@@ -146,7 +147,7 @@ class SafePub:
         check_columns(frame, list(self.columns), "published")
         codes = [self._codes(frame, name) for name in self.columns]
         self.released_ = self.release(codes, random or default_random())
-        return frame.give_back(self.frame_of(self.released_)) if frame.kind != "pandas" else self._to_pandas(frame)
+        return frame.give_back(self.frame_of(self.released_))
 
     def release(self, codes: Sequence[npt.NDArray[np.int64]], random: Random) -> SafelyPublished:
         """The mechanism: rows as places in the domains of the columns in, classes with their counts out."""
@@ -211,11 +212,6 @@ class SafePub:
             first = domain.options[0]
             return pl.Boolean if isinstance(first, bool) else pl.Int64 if isinstance(first, int) else pl.String
         return {Integer: pl.Int64, Real: pl.Float64, Boolean: pl.Boolean, Date: pl.Date}[type(domain)]
-
-    def _to_pandas(self, frame: Frame) -> Any:
-        import pandas as pd
-
-        return pd.DataFrame(self.frame_of(self.released_).to_dict(as_series=False))
 
     def _ladder(self, name: str, domain: Domain) -> Ladder:
         if not isinstance(domain, Integer | Real | Category | Boolean | Date) or (domain.size or _MOST_VALUES + 1) > _MOST_VALUES:
@@ -289,11 +285,10 @@ class SafePub:
         missing = len(self.ladders[name].labels[0]) - 1
         series = frame.data[name]
         distinct = series.unique()
-        places = {}
-        for value in distinct.to_list():
-            code = None if value is None else domain.encode(value)
-            places[value] = missing if code is None else code - domain.low_code
-        found = series.replace_strict(list(places), list(places.values()), return_dtype=need_polars().Int64)
+        codes = [None if value is None else domain.encode(value) for value in distinct.to_list()]
+        places = [missing if code is None else code - domain.low_code for code in codes]
+        with in_own_words(f"The column {name!r} is invalid", "polars cannot tell its values apart", "the same values as text"):
+            found = series.replace_strict(distinct, places, return_dtype=need_polars().Int64)
         return np.asarray(found.fill_null(missing).to_numpy(), dtype=np.int64)
 
 

@@ -46,8 +46,8 @@ class Greedy(Search):
             ended = problem.stop() or (until is not None and time.monotonic() > until)
             raise interrupted(problem) if ended and not lost else unmet(problem)
         bound = min(_bound(judge), best.score)
-        what = f"{judge.judged:,} nodes were judged; its score is {best.score:,.6g} and none has less than {bound:,.6g}"
-        return recode(problem, best.levels, Proof(optimal=bool(bound >= best.score), bound=bound, what=what))
+        proof = Proof.near(best.score, bound, f"{judge.judged:,} nodes were judged", problem.metric.name)
+        return recode(problem, best.levels, proof)
 
 
 def explore(judge: Judge, until: float | None = None, width: int = 3) -> tuple[Judgement | None, list[Judgement]]:

@@ -71,17 +71,10 @@ def _settled(judge: Judge, best: Judgement) -> Judgement:
 
 def _proof(search: Tagged | Boxes, whole: bool, nodes: float) -> Proof:
     assert search.best is not None
-    score, judged = search.best.score, search.judge.judged
+    score, judged, metric = search.best.score, search.judge.judged, search.judge.problem.metric.name
     if whole:
         return Proof(optimal=True, bound=score, what=f"{judged:,} of {nodes:,.0f} nodes were judged, all others ruled out")
-    bound = min(search.bound(), score)
-    gap = f", so that it is at most {(score - bound) / abs(bound):.1%} above the best" if bound > 0 else ""
-    return Proof(
-        optimal=False,
-        bound=bound,
-        what=f"{judged:,} of {nodes:,.0f} nodes were judged in the time; its score is {score:,.6g} and none has less than "
-        f"{bound:,.6g}{gap}",
-    )
+    return Proof.near(score, min(search.bound(), score), f"{judged:,} of {nodes:,.0f} nodes were judged in the time", metric)
 
 
 _MOST_OPEN = 2_000_000
