@@ -366,7 +366,7 @@ def _accepted(domain: Domain) -> tuple[str, ...]:
 
 def _readings(columns: object, unit: object, during: object) -> dict[str, set[str]]:
     """Which kinds each column that is named may have; whatever is wrong with the names is refused elsewhere. What names
-    persons or events is neither a decimal number nor a day: its texts stay as they are."""
+    people or events is neither a decimal number nor a day: its texts stay as they are."""
     asked: list[tuple[object, Iterable[str]]] = [(unit, {"null", *_WORDS} - {"other", "decimal", "date"})]
     if isinstance(columns, Mapping):
         for name, domain in columns.items():
