@@ -53,7 +53,7 @@ def with_a_password_alone(world: World) -> Iterator[None]:
 
 TABLE = {"table": "secrets_zqx", "spend": "0.1", "purpose": "care"}
 ASKED = {"sql": "SELECT SUM(pay) AS whole FROM secrets_zqx", "spend": "0.1", "purpose": "care"}
-LINE = {**TABLE, "method": "LinearRegression", "features": ["code"], "target": "pay"}
+LINE = {**TABLE, "method": "LinearRegression", "features": ["born"], "target": "pay"}
 ROWS = {**TABLE, "columns": ["code", "pay"], "spend": "0.3"}
 SCATTER = {**TABLE, "columns": "code, pay", "method": "PCA", "dimensions": "1"}
 STREAM = {
