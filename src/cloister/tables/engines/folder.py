@@ -21,9 +21,9 @@ class PrivateFolder:
     """Made on construction with mode 0700; removed by `remove` or `with`, at exit, or by the next one made beside it."""
 
     def __init__(self, parent: str | Path | None = None) -> None:
-        where = Path(tempfile.gettempdir() if parent is None else parent)
-        if not where.is_dir():
-            raise InvalidParameter(f"{str(where)!r} is invalid", why="there is no such folder", instead="a folder that is there")
+        if not (where := Path(tempfile.gettempdir() if parent is None else parent)).is_dir():
+            why = "there is no such folder"
+            raise InvalidParameter(f"The folder {str(where)!r} is invalid", why=why, instead="a folder that is there")
         sweep(where)
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))
