@@ -271,6 +271,22 @@ def test_a_table_gives_what_rows_give(intercept: bool) -> None:
     np.testing.assert_allclose(model.predict(X), np.clip(best.predict(X), 0, 600), atol=2)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("wide", [Real(0, 10**8, step="0.01"), Integer(-(10**12), 10**12 + 1), Integer(0, 2**61)])
+def test_columns_of_more_steps_than_products_can_count(wide: Any, intercept: bool) -> None:
+    places = np.random.default_rng(3).integers(0, 1001, 500)
+    low, high = int(wide.low), int(wide.high)
+    x = [low + (high - low) * int(place) // 1000 for place in places]
+    y = [low + (high - low) * int(1000 - place) // 2000 for place in places]
+    table = PrivateTable({"x": x, "y": y}, columns={"x": wide, "y": wide})
+    with Door({"cells": table}, budget=PureDP(10**8)) as door:
+        model = LinearRegression(epsilon=10**7, fit_intercept=intercept)
+        model.fit_table(door, "cells", features=["x"], target="y")
+    X = np.array([[float(each)] for each in x])
+    best = theirs.LinearRegression(fit_intercept=intercept).fit(X, np.array(y, dtype=float))
+    np.testing.assert_allclose(model.predict(X), np.clip(best.predict(X), low, high), atol=(high - low) / 1000)
+
+
 def test_a_table_with_a_usual_epsilon_is_near() -> None:
     table, X, y = people()
     with Door({"people": table}, budget=PureDP(10)) as door:

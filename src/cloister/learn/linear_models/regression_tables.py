@@ -52,10 +52,13 @@ from cloister.tables import (
     PrivateTable,
     Relation,
 )
-from cloister.tables.expression.scalars import Case, Const, Multiply, Ref, Scalar, Subtract
+from cloister.tables.expression.scalars import Case, Const, Multiply, Ref, Round, Scalar, Subtract
 from cloister.tables.relations.day_numbers import day_number, free_name
 
 Floats = npt.NDArray[np.float64]
+_MOST_STEPS = 10**9
+"""From the middle to a bound: a product of two such numbers has fewer than 2^62 steps. What rounding moves is less than a
+thousand-millionth of what a person may count."""
 
 
 class Sums:
@@ -80,7 +83,8 @@ def centred_columns(
     table: str, declaration: PrivateTable, encoder: Encoder, extra: Sequence[str], *, intercept: bool, known: Sequence[str] = ()
 ) -> tuple[Relation, list[str]]:
     """The rows in which nothing is missing (of `known` neither), with a column for each feature of the encoder and each other,
-    less the middle of its bounds; and the names of those columns."""
+    less the middle of its bounds; and the names of those columns. One of very many steps is rounded to a power of ten, by what is
+    declared of it alone, so that products of two can be counted in whole steps."""
     relation: Relation = Base(name=table, table=declaration)
     columns = [*encoder.columns, *((name, declaration.column(name)) for name in extra)]
     asked = [*columns, *((name, declaration.column(name)) for name in known)]
@@ -91,9 +95,11 @@ def centred_columns(
     for name, domain in columns:
         for scalar, low, high in _numbers(name, domain):
             middle = (low + high) / 2 if intercept else Fraction(0)
-            scalars.append(
-                (free_name(f"part {len(scalars)}", declaration), Subtract(scalar, Const(middle)) if middle else scalar)
-            )
+            moved: Scalar = Subtract(scalar, Const(middle)) if middle else scalar
+            farthest = max(abs(high - middle), abs(low - middle))
+            if farthest > _MOST_STEPS * (domain.step or 1):
+                moved = Round(moved, next(digits for digits in range(30, -30, -1) if farthest * 10**digits <= _MOST_STEPS))
+            scalars.append((free_name(f"part {len(scalars)}", declaration), moved))
     return Extended(source=relation, scalars=tuple(scalars)), [name for name, _ in scalars]
 
 
