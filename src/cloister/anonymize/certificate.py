@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -230,9 +230,9 @@ def certify(
         )
     if recoded.research is not None:  # of rows that leave: a count says of nobody on the list that they were suppressed
         kept, there = ~recoded.leaving.suppressed, recoded.published
-        raw, recoded = raw.take(there), replace(recoded, research=there).leaving
+        raw, recoded = raw.take(there), recoded.only(there)
         if isinstance(attacking.get("other"), Recoded):
-            attacking["other"] = replace(attacking["other"].leaving, research=kept).leaving
+            attacking["other"] = attacking["other"].leaving.only(kept)
     before = Target(raw=raw, recoded=recoded).before
     attacks = attack(raw, recoded, random=random, **attacking)
     knowing = _NOT_RUN if tried else _NOT_TOLD

@@ -57,10 +57,10 @@ class Proof:
     what: str = ""
 
     @classmethod
-    def near(cls, score: float, bound: float, judged: str, metric: str) -> Proof:
-        """Of the best of those that were judged. The gap of widths would tell the range of all rows, left out or not."""
-        told = bound > 0 and metric != "certainty penalty"
-        gap = f", so that it is at most {(score - bound) / bound:.1%} above the best" if told else ""
+    def near(cls, score: float, bound: float, judged: str, ranged: bool) -> Proof:
+        """Of the best of those that were judged. `ranged`: by a metric whose gap tells the range of all rows, left out or not."""
+        known = bound > 0 and not ranged
+        gap = f", so that it is at most {(score - bound) / bound:.1%} above the best" if known else ""
         return cls(optimal=bound >= score, bound=bound, what=judged + gap)
 
     def __str__(self) -> str:
@@ -109,9 +109,11 @@ class Recoded:
     @cached_property
     def leaving(self) -> Recoded:
         """The same of those rows alone that are in the table which is published: itself, where there is no public list."""
-        if self.research is None:
-            return self
-        there, weights = self.research, None if self.weights is None else self.weights[self.research]
+        return self if self.research is None else self.only(self.research)
+
+    def only(self, there: npt.NDArray[np.bool_]) -> Recoded:
+        """The same of some rows alone, as if the table had no other."""
+        weights = None if self.weights is None else self.weights[there]
         return replace(
             self,
             columns={name: replace(column, codes=column.codes[there]) for name, column in self.columns.items()},
@@ -124,6 +126,8 @@ class Recoded:
 
     def measured(self, table: Encoded) -> Recoded:
         """The same with widths over the values of rows that are not suppressed: by all, they tell how far off somebody was."""
+        if not self.suppressed.any():
+            return self
         kept, columns = ~self.suppressed, dict(self.columns)
         for name in (each for each in self.columns if table.columns[each].is_number):
             raw, column, many = table.columns[name], self.columns[name], len(self.columns[name].labels)

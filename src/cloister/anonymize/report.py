@@ -154,7 +154,7 @@ def report_on(
 ) -> Report:
     """The report of a recoding; everything in it is counted from the labels that are published."""
     before, listed = untouched(problem), problem.research is not None
-    told = [replace(each, research=recoded.published).leaving if listed else each for each in (before, recoded)]
+    told = [each.only(recoded.published) if listed else each for each in (before, recoded)]
     measured = recoded.measured(problem.table)
     return Report(
         models=attained_by(problem.models, recoded.classes),

@@ -70,6 +70,8 @@ class Metric(ABC):
     """Whether a coarser recoding of whole columns, with nothing suppressed, never scores less."""
     words: ClassVar[str] = ""
     """What it measures, for a report."""
+    ranged: ClassVar[bool] = False
+    """Whether it measures by the range of values, those of rows that are left out among them."""
 
     @abstractmethod
     def score(self, problem: Problem, recoded: Recoded) -> float:

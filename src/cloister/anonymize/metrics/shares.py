@@ -147,6 +147,7 @@ class CertaintyPenalty(ShareMetric):
 
     name: ClassVar[str] = "certainty penalty"
     words: ClassVar[str] = "how wide each cell is, over the range of its column"
+    ranged: ClassVar[bool] = True
 
     def covered(self, problem: Problem, name: str, column: RecodedColumn) -> Floats:
         """Widths."""

@@ -46,7 +46,7 @@ class Greedy(Search):
             ended = problem.stop() or (until is not None and time.monotonic() > until)
             raise interrupted(problem) if ended and not lost else unmet(problem)
         bound = min(_bound(judge), best.score)
-        proof = Proof.near(best.score, bound, f"{judge.judged:,} nodes were judged", problem.metric.name)
+        proof = Proof.near(best.score, bound, f"{judge.judged:,} nodes were judged", problem.metric.ranged)
         return recode(problem, best.levels, proof)
 
 

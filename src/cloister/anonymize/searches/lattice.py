@@ -71,10 +71,10 @@ def _settled(judge: Judge, best: Judgement) -> Judgement:
 
 def _proof(search: Tagged | Boxes, whole: bool, nodes: float) -> Proof:
     assert search.best is not None
-    score, judged, metric = search.best.score, search.judge.judged, search.judge.problem.metric.name
+    score, judged, ranged = search.best.score, search.judge.judged, search.judge.problem.metric.ranged
     if whole:
         return Proof(optimal=True, bound=score, what=f"{judged:,} of {nodes:,.0f} nodes were judged, all others ruled out")
-    return Proof.near(score, min(search.bound(), score), f"{judged:,} of {nodes:,.0f} nodes were judged in the time", metric)
+    return Proof.near(score, min(search.bound(), score), f"{judged:,} of {nodes:,.0f} nodes were judged in the time", ranged)
 
 
 _MOST_OPEN = 2_000_000
