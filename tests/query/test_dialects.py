@@ -61,6 +61,21 @@ def session() -> Any:
     made.close()
 
 
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        ("CONCAT(a, s)", {"abc": 1}),  # as DuckDB has it, where no dialect is said
+        ("a || s", {None: 1}),
+        ("b IN (7, NULL)", {None: 1, True: 0}),
+        ("NULL > b OR b > 8", {None: 1, True: 0}),
+        ("b IN (4, NULL)", {None: 0, True: 1}),
+    ],
+)
+def test_a_key_of_a_written_null_has_its_group(key: str, wanted: dict[Any, int], session: cl.Session) -> None:
+    found = session.sql(f"SELECT {key} AS k, COUNT(*) AS n FROM o GROUP BY k", spend=10**5).to_pydict()
+    assert {name: n for name, n in zip(found["k"], found["n"], strict=True) if n or name in wanted} == wanted
+
+
 @pytest.mark.parametrize(("dialect", "condition"), TRUE)
 def test_it_means_what_it_means_there(session: cl.Session, dialect: str, condition: str) -> None:
     found = session.sql(f"SELECT COUNT(*) AS n FROM o WHERE {condition}", spend=10**5, dialect=dialect)

@@ -348,7 +348,7 @@ def _concat_ws(tree: exp.ConcatWs, reader: ScalarReader) -> Scalar:
     between = constant(sign) if is_constant(sign) else None
     if not isinstance(between, str) or not parts:
         raise refused("CONCAT_WS is not supported", "its separator is not a text constant", "CONCAT_WS('-', sex, town)")
-    after = [Coalesce((TextFunction("concat", Const(between), (reader.scalar(part),)), Const(""))) for part in parts]
+    after = [_or_nothing(between, reader.scalar(part)) for part in parts]
     whole = TextFunction("concat", after[0], tuple(after[1:])) if len(after) > 1 else after[0]
     return TextFunction("substring", whole, (Const(len(between) + 1),))
 
@@ -361,8 +361,13 @@ def _initcap(tree: exp.Initcap, reader: ScalarReader) -> Scalar:
 def _concatenated(parts: Sequence[exp.Expression], reader: ScalarReader, *, coalesce: bool = False) -> Scalar:
     scalars = [reader.scalar(part) for part in parts]
     if coalesce:  # where CONCAT passes over NULL
-        scalars = [each if isinstance(each, Const) else Coalesce((each, Const(""))) for each in scalars]
+        scalars = [each if isinstance(each, Const) else _or_nothing("", each) for each in scalars]
     return TextFunction("concat", scalars[0], tuple(scalars[1:])) if len(scalars) > 1 else scalars[0]
+
+
+def _or_nothing(before: str, part: Scalar) -> Scalar:
+    """What is there as a text, behind another one; nothing at all where it is NULL."""
+    return Coalesce((TextFunction("concat", Const(before), (part,)), Const("")))
 
 
 def _least(tree: exp.Least, reader: ScalarReader) -> Scalar:
@@ -475,7 +480,9 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.Pad: _pad,
     exp.Replace: _text("replace", "expression", "replacement"),
     exp.DPipe: lambda tree, reader: _concatenated([tree.this, tree.expression], reader),
-    exp.Concat: lambda tree, reader: _concatenated(tree.expressions, reader, coalesce=bool(tree.args.get("coalesce"))),
+    exp.Concat: lambda tree, reader: _concatenated(
+        tree.expressions, reader, coalesce=reader.dialect is None or bool(tree.args.get("coalesce"))
+    ),
     exp.ConcatWs: _concat_ws,
     exp.Reverse: _text("reverse"),
     exp.Translate: _text("translate", "from_", "to"),

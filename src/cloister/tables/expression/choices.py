@@ -15,7 +15,7 @@ from cloister.errors import UnsupportedQuery
 from cloister.tables.expression.arithmetic import Binary, aligned, as_number
 from cloister.tables.expression.dates import to_days
 from cloister.tables.expression.evaluate import may_reach
-from cloister.tables.expression.expressions import And, Expression, IsNull, Not, Or
+from cloister.tables.expression.expressions import And, Compare, Expression, In, IsNull, Literal, Not, Or
 from cloister.tables.expression.forms import (
     Form,
     Interval,
@@ -252,14 +252,17 @@ class Truth(Scalar):
 
 
 def _may_be_null(condition: Expression, domains: Domains) -> bool:
-    """Whether NULL is a group of the truth of a condition: where a column that it compares declares one."""
+    """Whether NULL is a group of the truth of a condition: where a column that it compares declares one, or NULL is written."""
     if isinstance(condition, IsNull):
         return False
     if isinstance(condition, Not):
         return _may_be_null(condition.part, domains)
     if isinstance(condition, And | Or):
         return any(_may_be_null(part, domains) for part in condition.parts)
-    return any(domains[name].nullable for name in condition.columns())
+    written = isinstance(condition, In) and None in condition.values
+    if isinstance(condition, Compare):
+        written = any(isinstance(side, Literal) and side.value is None for side in (condition.left, condition.right))
+    return written or any(domains[name].nullable for name in condition.columns())
 
 
 def check_condition(condition: Expression, domains: Domains) -> None:
