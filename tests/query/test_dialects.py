@@ -44,6 +44,14 @@ TRUE = [
     ("postgres", r"NOT p LIKE '%\%'"),
     ("duckdb", r"NOT p LIKE 'a\_b'"),
     ("duckdb", "p LIKE 'a_b'"),
+    ("postgres", "EXTRACT(WEEK FROM mon) / 2 = 0.5"),
+    ("trino", "EXTRACT(WEEK FROM mon) / 2 = 0"),
+    ("postgres", "EXTRACT(EPOCH FROM jan) / 7 > 230293028.57"),
+    ("postgres", "SIGN(b) / 4 = 0.25"),
+    ("tsql", "SIGN(b) / 4 = 0"),
+    ("postgres", "WIDTH_BUCKET(b, 0, 10, 7) / 2 = 1"),
+    ("postgres", "NULLIF(b, 1.5) / 8 = 0.5"),
+    ("trino", "NULLIF(b, 1) / 8 = 0"),
 ]
 REFUSED = [
     *(("duckdb", "SUBSTRING(s, -2) = 'bc'"), (None, "SUBSTRING(s, -2) = 'bc'"), ("spark", "SUBSTR(s, 0, 2) = 'ab'")),

@@ -211,7 +211,8 @@ def _bucket(tree: exp.WidthBucket, reader: ScalarReader) -> Scalar:
             "WIDTH_BUCKET is not supported", "it needs low < high and a whole number of parts", "WIDTH_BUCKET(age, 0, 100, 10)"
         )
     place = Floor(Multiply(Subtract(reader.scalar(tree.this), Const(low)), Const(count / (high - low))))
-    return Clamp(Add(place, Const(1)), Fraction(0), count + 1)
+    found = Clamp(Add(place, Const(1)), Fraction(0), count + 1)
+    return Cast(found, "integer") if _rules(reader).quotient == "whole" else found  # a whole number is divided as one
 
 
 def _case(tree: exp.Case, reader: ScalarReader) -> Scalar:

@@ -292,6 +292,8 @@ def kind_of(x: Scalar, of: KindOf, rules: Rules) -> NumberKind | None:
             return one_of(x.parts)
         case Case():
             return one_of([value for _, value in x.branches] + ([] if x.otherwise is None else [x.otherwise]))
+        case NullIf() if rules is _POSTGRES:  # gives its first side as what it is compared as
+            return _together([kind(x.left), kind(x.right)])
         case NullIf():
             return kind(x.left)
         case Negate() | Absolute() | Clamp():
@@ -303,6 +305,8 @@ def kind_of(x: Scalar, of: KindOf, rules: Rules) -> NumberKind | None:
             if not isinstance(x, Round) or x.mode in ("floor", "ceiling"):
                 return rules.whole_floor
             return rules.whole_trunc if x.mode == "truncate" else rules.whole_round
+        case Sign() if rules.quotient == WHOLE and not rules.by_row:  # elsewhere it is whole, or its quotients never are
+            return rules.whole_trunc if kind(x.x) == WHOLE else kind(x.x)
         case Sign() | DateDiff():
             return WHOLE
         case DatePart():

@@ -233,11 +233,16 @@ def _extract(node: exp.Extract, dialect: Dialect) -> exp.Expression | None:
     if part == "EPOCH":
         first = exp.Cast(this=exp.Literal.string("1970-01-01"), to=exp.DataType.build("DATE"))
         days = exp.DateDiff(this=day, expression=first, unit=exp.var("DAY"))
-        return exp.Paren(this=exp.Mul(this=days, expression=exp.Literal.number(86_400)))
+        return _part(exp.Paren(this=exp.Mul(this=days, expression=exp.Literal.number(86_400))), dialect)
     if part in _ISO_YEARS:
         return exp.Extract(this=exp.var("YEAR"), expression=thursday_of(day))
     iso = part in ("ISOWEEK", "WEEKISO", "WEEK_ISO", "ISO_WEEK") or (part in ("WEEK", "W") and dialect in _ISO_WEEKS)
-    return iso_week(day) if iso else None
+    return _part(iso_week(day), dialect) if iso else None
+
+
+def _part(number: exp.Expression, dialect: Dialect) -> exp.Expression:
+    """A part of a day as EXTRACT gives it: a decimal in PostgreSQL, whose quotients keep the fraction."""
+    return exp.Cast(this=number, to=exp.DataType.build("DECIMAL(38, 0)")) if dialect == "postgres" else number
 
 
 def date_of(year: object, month: object, day: object) -> exp.Expression | None:
