@@ -52,6 +52,7 @@ TRUE = [
     ("postgres", "WIDTH_BUCKET(b, 0, 10, 7) / 2 = 1"),
     ("postgres", "NULLIF(b, 1.5) / 8 = 0.5"),
     ("trino", "NULLIF(b, 1) / 8 = 0"),
+    ("sqlite", "MAX(b, 3) = 4 AND MIN(b, 3) = 3 AND MAX(a, b) IS NULL"),
 ]
 REFUSED = [
     *(("duckdb", "SUBSTRING(s, -2) = 'bc'"), (None, "SUBSTRING(s, -2) = 'bc'"), ("spark", "SUBSTR(s, 0, 2) = 'ab'")),

@@ -338,13 +338,11 @@ def _in(node: exp.In, dialect: Dialect) -> exp.Expression | None:
 
 
 def _of_all(node: exp.Max | exp.Min, dialect: Dialect) -> exp.Expression | None:
-    """The largest of the different values is the largest."""
-    distinct = node.this
-    return (
-        type(node)(this=distinct.expressions[0])
-        if isinstance(distinct, exp.Distinct) and len(distinct.expressions) == 1
-        else None
-    )
+    """The largest of the different values is the largest; the largest of several columns is no aggregate in SQLite."""
+    inner = node.this
+    if node.expressions and dialect == "sqlite":
+        return (exp.Greatest if isinstance(node, exp.Max) else exp.Least)(this=inner, expressions=node.expressions)
+    return type(node)(this=inner.expressions[0]) if isinstance(inner, exp.Distinct) and len(inner.expressions) == 1 else None
 
 
 def _window(node: exp.Window, dialect: Dialect) -> exp.Expression | None:
