@@ -18,6 +18,8 @@ from cloister.errors import CloisterError, EngineError
 from cloister.tables import Aggregation, Category, Integer, PrivateTable, Real, Text, prepare
 from cloister.tables.sourcing import lines
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
+from cloister.tables.sourcing.reading import spelt
+from cloister.tables.sourcing.sources import spelt_sql
 
 PIECES = [
     b'"',
@@ -232,14 +234,23 @@ def test_between_semicolons_numbers_may_have_a_decimal_comma(tmp_path: Path, mar
     columns = {"pay": Real(0, 20, step="0.25"), "size": Category(["1,5", "1.5"])}
     with prepare(PrivateTable(str(tmp_path / "people.csv"), columns)) as prepared:
         report, offenders = prepared.owner_report(), prepared.owner_offenders()
-    below = (("-1.5", 1),) if mark == ";" else ()
-    assert (report.rows, report.columns["size"].nulled, offenders["pay"].clamped) == (11, 0, below)
-    assert report.columns["pay"].given - report.columns["pay"].nulled == len(read) + len(below)
+    beyond = (("-1.5", 1), ("1234.5", 1)) if mark == ";" else ()
+    assert (report.rows, report.columns["size"].nulled, offenders["pay"].clamped) == (11, 0, beyond)
+    assert report.columns["pay"].given - report.columns["pay"].nulled == len(read) + len(beyond)
     rows = PrivateTable(str(tmp_path / "people.csv"), columns)
     session = cl.Session({"people": rows}, budget=cl.PureDP(10**9))
     for number in set(read):
         found = session.sql(f"SELECT COUNT(*) AS n FROM people WHERE pay = {number}", spend=10**6)
         assert round(found["n"][0]) == read.count(number)
+
+
+@given(st.text("012.,e -:T", max_size=18), st.sampled_from(",;"))
+@example("-1.234.567,50 ", ";")
+@example(" 1.2.2024 9:05", ",")
+def test_python_and_duckdb_read_a_cell_alike(text: str, mark: str) -> None:
+    read = spelt_sql("cell", ("decimal", "date"), mark)
+    [(found,)] = duckdb.execute(f"SELECT {read} FROM (SELECT ? AS cell)", [text]).fetchall()
+    assert spelt(text, ("decimal", "date"), mark) == found
 
 
 def test_a_public_table_reads_numbers_alike(tmp_path: Path) -> None:

@@ -319,9 +319,9 @@ def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
 
     from cloister.tables.engines.connection import connected
     from cloister.tables.sourcing.lines import read_header
-    from cloister.tables.sourcing.sources import spelt_under
+    from cloister.tables.sourcing.sources import spelt_sql
 
-    spelt: dict[str, str] = {}
+    delimiter = ""
     if not path.is_file():
         raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
     with connected() as engine:
@@ -339,10 +339,11 @@ def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
                     quotechar='"',
                     escapechar='"',
                 )
-                spelt = spelt_under(dict.fromkeys(names, ("decimal", "date")), header.delimiter)
+                delimiter = header.delimiter
             columns = dict.fromkeys(_column(name, rows.columns) for name in names)
-            chosen = ", ".join(spelt.get(each, "{0}").format(f"CAST({quotation(each)} AS VARCHAR)") for each in columns)
-            cells = rows.project(chosen).fetchall()
+            kinds = {name: ("decimal", "date") for name in names if delimiter}
+            chosen = [spelt_sql(f"CAST({quotation(each)} AS VARCHAR)", kinds.get(each, ()), delimiter) for each in columns]
+            cells = rows.project(", ".join(chosen)).fetchall()
         except (duckdb.Error, UnicodeDecodeError):
             why, instead = "it is not a table, or a line has more or fewer cells than the first", "rows.csv"
             raise InvalidParameter(f"The file {path.name!r} is invalid", why=why, instead=instead) from None

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from cloister.crypto import WrongKey
 from cloister.errors import CloisterError, EngineError
 from cloister.hub.keys import hub_keyring
-from cloister.hub.storage import DamagedTable, Limits, RefusedUpload, StoredTable, TableStore, table_store
+from cloister.hub.storage import DamagedTable, Limits, Reading, RefusedUpload, StoredTable, TableStore, table_store
 from cloister.tables import Date, Integer, PrivateTable, Real, Text, prepare
 from tests.hub.storage.watch import Watch
 
@@ -71,6 +71,26 @@ def test_a_stored_csv_file_answers_as_the_plain_one(store: TableStore, tmp_path:
     assert rows_of(store.open(stored, name="people")) == rows_of(plain)
     assert files(store) == [f"tables/{stored.file}"]
     assert stored.length == store.path(stored).stat().st_size
+
+
+def test_a_stored_file_of_a_spreadsheet_answers_as_the_plain_one(store: TableStore, tmp_path: Path) -> None:
+    """Decimal commas between semicolons, groups of three, days with points; what is said of a column stands above it."""
+    plain, columns = tmp_path / "pay.csv", {"pay": Real(0, 2_000_000, step="0.5"), "born": Date("1900-01-01", "2030-12-31")}
+    plain.write_text("pay;born\n3,5;31.12.2026\n1.234,5;1.2.1984\n1.234.567;2001-02-03\n2.000;3/4/2001\n", encoding="utf-8")
+    stored = stored_from(store, plain.read_bytes())
+    found = rows_of(store.open(stored, name="pay"), columns)
+    assert found == rows_of(plain, columns)
+    assert {row[0] for row in found[:-1]} == {7, 2469, 2_469_134, 4}
+    shown = store.look(store.receive([plain.read_bytes()[:41]], "csv"), rows=9)
+    assert [each.suggested for each in shown.columns] == ["Real", "Date"]
+    said = {"pay": Reading(numbers="point"), "born": Reading(missing=("3/4/2001",))}
+    for source in (
+        store.open(stored, name="pay", how=said),
+        store.open(store.respelled(stored, said, about="test"), name="pay"),
+    ):
+        *rows, (report,) = rows_of(source, columns)
+        assert (report.columns["pay"].nulled, report.columns["born"].nulled) == (3, 0)
+        assert {row[1] for row in rows} >= {20818, 5144, 11356}
 
 
 FIELDS = st.sampled_from(["", "a", "7", '"', '""', '"a,b"', "é", "\r", "\\", "'", " 7", "1e3", "\x1f", "\u2028", '"7"'])

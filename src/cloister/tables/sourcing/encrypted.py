@@ -105,6 +105,7 @@ class EncryptedSource(FileSource):
         )
         self.schema = dict(head["schema"])
         self._malformed = int(head["malformed"])
+        self.delimiters = head.get("delimiters", {})
         check_names(list(self.schema))
 
     def describe(self) -> str:
@@ -129,7 +130,7 @@ class EncryptedSource(FileSource):
         """More than 128 MiB."""
         return self._bytes() > 2**27
 
-    def attach(self, connection: Any) -> str:
+    def _rows(self, connection: Any) -> str:
         """A `read_parquet` of the decrypted file, in memory."""
         file = MemoryFile()
         with self.path.open("rb") as sealed:
@@ -209,7 +210,8 @@ def _write(source: Source, file: IO[bytes], key: bytes, memory_limit: str | None
     writer = EncryptedWriter(file, key)
     with connected(settings={"preserve_insertion_order": False, **workspace.settings()}) as connection:
         malformed = source.malformed(connection)
-        head = json.dumps({"schema": list(source.schema.items()), "malformed": malformed}).encode()
+        said = {"schema": list(source.schema.items()), "malformed": malformed, "delimiters": dict(source.delimiters)}
+        head = json.dumps(said).encode()
         writer.write(len(head).to_bytes(_LENGTH, "big") + head)
         relation = source.attach(connection)
         try:
