@@ -46,9 +46,9 @@ def test_what_cannot_be_read_gets_no_prediction_and_what_lies_outside_is_clipped
 
 def test_numbers_of_a_spreadsheet_are_read_as_those_of_a_table(stage: Stage):
     number = stage.learnt(method="LinearRegression", features=["pay"], target="age")
-    rows = told(stage, number, "pay;sex\n10,5;F\n10.5;F\n1.000,5;F\n1000.5;F\n")
-    assert [row[0] for row in rows[1:]] == ["10,5", "10.5", "1.000,5", "1000.5"]
-    assert (rows[1][2], rows[3][2]) == (rows[2][2], rows[4][2]) != ("", "")
+    rows = told(stage, number, "pay;age\n10,5;x\n10.5;x\n")
+    assert [row[0] for row in rows[1:]] == ["10,5", "10.5"]
+    assert rows[1][2] == rows[2][2] != ""
 
 
 def test_a_spreadsheet_computes_nothing(stage: Stage):

@@ -74,14 +74,14 @@ def test_a_stored_csv_file_answers_as_the_plain_one(store: TableStore, tmp_path:
 
 
 def test_a_stored_file_of_a_spreadsheet_answers_as_the_plain_one(store: TableStore, tmp_path: Path) -> None:
-    """Decimal commas between semicolons, groups of three, days with points; what is said of a column stands above it."""
+    """Decimal commas between semicolons, days with points; what is said of a column stands above it."""
     plain, columns = tmp_path / "pay.csv", {"pay": Real(0, 2_000_000, step="0.5"), "born": Date("1900-01-01", "2030-12-31")}
-    plain.write_text("pay;born\n3,5;31.12.2026\n1.234,5;1.2.1984\n1.234.567;2001-02-03\n2.000;3/4/2001\n", encoding="utf-8")
+    plain.write_text("pay;born\n3,5;31.12.2026\n1234,5;1.2.1984\n1,25e2;2001-02-03\n2.000;3/4/2001\n", encoding="utf-8")
     stored = stored_from(store, plain.read_bytes())
     found = rows_of(store.open(stored, name="pay"), columns)
     assert found == rows_of(plain, columns)
-    assert {row[0] for row in found[:-1]} == {7, 2469, 2_469_134, 4}
-    shown = store.look(store.receive([plain.read_bytes()[:41]], "csv"), rows=9)
+    assert {row[0] for row in found[:-1]} == {7, 2469, 250, 4}
+    shown = store.look(store.receive([plain.read_bytes()[:40]], "csv"), rows=9)
     assert [each.suggested for each in shown.columns] == ["Real", "Date"]
     said = {"pay": Reading(numbers="point"), "born": Reading(missing=("3/4/2001",))}
     for source in (

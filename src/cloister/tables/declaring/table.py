@@ -374,7 +374,7 @@ def kinds_under(columns: object, unit: object, during: object) -> dict[str, set[
                 asked += [(domain.longitude, _NUMBERS), (domain.latitude, _NUMBERS)]
             elif isinstance(domain, Domain):
                 named = {"decimal"} if isinstance(domain, Identifier) else set()
-                asked.append((name, set(_accepted(domain)) - named))
+                asked.append((name, {*_accepted(domain), *(("whole",) if domain.kind == "integer" else ())} - named))
     if isinstance(during, During):
         asked.append((during.column, DATED))
     elif isinstance(during, Sequence) and len(during) == 3:

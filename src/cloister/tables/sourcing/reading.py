@@ -21,16 +21,16 @@ ISO_MOMENT = (
     r"(Z|[+-](0[0-9]|1[0-4])(:[0-5][0-9])?)?)?[ ]*"
 )
 _SPACES = r"[ \t\n\x0b\f\r]*"
-_NO_GROUPS = (("[.]", ""), (",", "."))
 _YEAR_FIRST = (("^ *([0-9]+)[.]([0-9]+)[.]([0-9]+)", r"\3-0\2-0\1"), ("-0([0-9]{2})", r"-\1"), ("([ T])([0-9]:)", r"\g<1>0\2"))
-_COMMA, _GROUP = "[0-9]*,[0-9]*([eE][+-]?[0-9]+)?", "[0-9]{1,3}([.][0-9]{3})"
 SPELT = (
-    ("decimal", (";",), "", rf"{_SPACES}[+-]?({_COMMA}|{_GROUP}+,[0-9]*|{_GROUP}{{2,}}){_SPACES}", _NO_GROUPS),
+    ("decimal", (";",), "", rf"{_SPACES}[+-]?[0-9]*,[0-9]*([eE][+-]?[0-9]+)?{_SPACES}", ((",", "."),)),
+    ("whole", (";",), ".", rf"{_SPACES}[+-]?[1-9][0-9]{{0,2}}([.][0-9]{{3}})+(,0*)?{_SPACES}", (("[.]", ""), (",0*", ""))),
     ("date", (",", ";", "\t", "|"), ".", " *[0-9]{1,2}[.][0-9]{1,2}[.][0-9]{4}([ T][0-9:.Z+ -]*)?", _YEAR_FIRST),
 )
 """What people write in a CSV file: in a column declared as one that takes this kind, where one of these signs stands between
 fields, a cell whose beginning holds this and all of which looks so; and what stands for what in it. Spreadsheets write decimal
-commas between semicolons; with points it is the day that comes first. 2.000 is two: a second point or a comma shows a group."""
+commas between semicolons; with points it is the day that comes first. 2.000 is two thousand where numbers are whole, else two:
+so 2.000,5 is no number, lest it hide that."""
 LONGEST_NUMBER = 300
 TRUE_SPELLINGS = ("true", "t", "yes", "y", "1")
 FALSE_SPELLINGS = ("false", "f", "no", "n", "0")
@@ -77,8 +77,8 @@ def spelled(item: Any) -> str | None:
 def spelt(text: str, kinds: Collection[str], delimiter: str) -> str:
     """A cell of a CSV file as a declaration that takes these kinds reads it (`SPELT`).
 
-    >>> [spelt(each, ("decimal",), ";") for each in ("3,5", "-1.234,50", "1.234.567", "2.000")], spelt("1.2.2026", ("date",), ",")
-    (['3.5', '-1234.50', '1234567', '2.000'], '2026-02-01')
+    >>> spelt("3,5", ("decimal",), ";"), spelt("2.000", ("whole",), ";"), spelt("1.2.2026", ("date",), ",")
+    ('3.5', '2000', '2026-02-01')
     """
     for kind, between, _, form, steps in SPELT:
         if kind in kinds and delimiter in between and re.fullmatch(form, text):
