@@ -7,9 +7,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from itertools import chain, islice
 from queue import Empty, Queue
 from threading import Thread
@@ -91,9 +90,9 @@ def stream(
         if forecast:
             click.echo(f"{watch}\n95 % margins at the last step: {json.dumps(finite(watch.margin().to_pydict()))}")  # type: ignore[union-attr]
             return
-    named = dict.fromkeys([at, *filter(None, [table.unit, how["key"]]), *sources_of(table.columns)])
     kinds = {at: DATED, **kinds_under(table.columns, table.unit, None)}
-    rows = queued(lambda: _rows(_reopened(source), list(named), kinds)) if live else _rows(source, list(named), kinds)
+    named = {name: kinds.get(name, ()) for name in [at, *filter(None, [table.unit, how["key"]]), *sources_of(table.columns)]}
+    rows = queued(lambda: _rows(_reopened(source), named)) if live else _rows(source, named)
     with open_ledger(ledger) as book:
         budget = None if (table.population or _TABLE) in book.populations() else spend
         with Session({_TABLE: table}, budget=budget, ledger=book, who="command line") as session:
@@ -154,7 +153,7 @@ def _declared(bounds: str, unit: str | None, max_rows: int | None) -> PrivateTab
     return PrivateTable({name: [] for name in names}, **declared)
 
 
-def _rows(source: TextIO, named: Sequence[str], kinds: Mapping[str, Collection[str]]) -> Iterator[_Row]:
+def _rows(source: TextIO, named: Mapping[str, Collection[str]]) -> Iterator[_Row]:
     """Readings, one at a time; a line that is none is left out, as a row that a table cannot read is. The first line is read at
     once: a header without each of the names, once, is refused. A JSON object may leave out what it does not know."""
     first = next((line for line in source if line.strip()), "")
@@ -166,8 +165,7 @@ def _rows(source: TextIO, named: Sequence[str], kinds: Mapping[str, Collection[s
     with suppress(csv.Error):
         table = csv.DictReader(lines, delimiter=by)
         if all((table.fieldnames or []).count(name) == 1 for name in named):  # of two, the last would be read
-            read = {name: partial(spelt, kinds=kinds.get(name, ()), delimiter=by) for name in named}
-            return _records(table, read)
+            return _records(table, named, by)
     if first.lstrip().startswith(("[", "{")):
         why, instead = "JSON has an object in each line", '{"at": "2026-01-01T00:05Z", "room": "hall"}'
     else:  # not what it has: without a header it is a reading
@@ -175,7 +173,7 @@ def _rows(source: TextIO, named: Sequence[str], kinds: Mapping[str, Collection[s
     raise InvalidParameter("The stream is invalid", why=why, instead=f"{instead} in its first line")
 
 
-def _objects(lines: Iterator[str], named: Sequence[str]) -> Iterator[_Row]:
+def _objects(lines: Iterator[str], named: Collection[str]) -> Iterator[_Row]:
     for line in lines:
         with suppress(ValueError, RecursionError):
             row = json.loads(line)
@@ -183,14 +181,14 @@ def _objects(lines: Iterator[str], named: Sequence[str]) -> Iterator[_Row]:
                 yield {name: row.get(name) for name in named}
 
 
-def _records(table: csv.DictReader[str], read: Mapping[str, Callable[[str], str]]) -> Iterator[_Row]:
+def _records(table: csv.DictReader[str], named: Mapping[str, Collection[str]], by: str) -> Iterator[_Row]:
     while True:
         with suppress(csv.Error):
             try:
                 row = next(table)
             except StopIteration:
                 return
-            yield {name: row[name] and of_cell(row[name]) for name, of_cell in read.items()}
+            yield {name: row[name] and spelt(row[name], kinds, by) for name, kinds in named.items()}
 
 
 def _print(steps: Iterator[Any]) -> None:

@@ -26,7 +26,7 @@ from cloister.crypto import WrongKey
 from cloister.errors import CloisterError, EngineError
 from cloister.hub.keys import hub_keyring
 from cloister.hub.storage import DamagedTable, Limits, Reading, RefusedUpload, StoredTable, TableStore, table_store
-from cloister.tables import Date, Integer, PrivateTable, Real, Text, prepare
+from cloister.tables import Category, Date, Integer, PrivateTable, Real, Text, prepare
 from tests.hub.storage.watch import Watch
 
 KEYS = hub_keyring(bytes(32))
@@ -91,6 +91,16 @@ def test_a_stored_file_of_a_spreadsheet_answers_as_the_plain_one(store: TableSto
         *rows, (report,) = rows_of(source, columns)
         assert (report.columns["pay"].nulled, report.columns["born"].nulled) == (3, 0)
         assert {row[1] for row in rows} >= {20818, 5144, 11356}
+
+
+def test_what_is_said_of_all_numbers_of_an_upload_stands_above_its_semicolons(store: TableStore) -> None:
+    with store.receiving("csv", Reading(numbers="point")) as upload:
+        upload.write(b'pay;name\n1.234;a\tb\n3,5;"c;d"\n2,345;e\n')
+        stored = store.add(upload.finish(), about="test")
+    *rows, (report,) = rows_of(store.open(stored, name="pay"), {"pay": Integer(0, 9999), "name": Category(["a\tb", "c;d", "e"])})
+    assert sorted(rows, key=repr)[0] == (1, 0)
+    assert (report.rows, report.columns["pay"].nulled, report.columns["name"].nulled) == (3, 1, 0)
+    assert (2345, 2) in rows
 
 
 FIELDS = st.sampled_from(["", "a", "7", '"', '""', '"a,b"', "é", "\r", "\\", "'", " 7", "1e3", "\x1f", "\u2028", '"7"'])

@@ -284,16 +284,17 @@ class RespelledSource(EncryptedSource):
         told = {name for name, each in self._how.items() if each.numbers or each.dates}
         self.delimiters = {name: each for name, each in self.delimiters.items() if name not in told}
 
-    def _rows(self, connection: Any) -> str:
+    def _read(self, connection: Any, relation: str) -> str:
         """A SELECT around them. What reads a cell fails on none; if it did, the value would be missing."""
-        relation, read = super()._rows(connection), []
+        read = []
         for name, how in self._how.items():
             function, column = f"cloister_cell_{next(_CELLS)}", quotation(name)
             connection.create_function(
                 function, cell_reader(how), ["VARCHAR"], "VARCHAR", null_handling="special", exception_handling="return_null"
             )
             read.append(f"{function}(CAST({column} AS VARCHAR)) AS {column}")
-        return f"(SELECT * REPLACE ({', '.join(read)}) FROM {relation}) AS cells" if read else relation
+        cells = f"(SELECT * REPLACE ({', '.join(read)}) FROM {relation}) AS cells" if read else relation
+        return super()._read(connection, cells)
 
 
 def header(path: Path, key: bytes, kind: str, rows: int) -> Header:

@@ -130,7 +130,7 @@ class EncryptedSource(FileSource):
         """More than 128 MiB."""
         return self._bytes() > 2**27
 
-    def _rows(self, connection: Any) -> str:
+    def attach(self, connection: Any) -> str:
         """A `read_parquet` of the decrypted file, in memory."""
         file = MemoryFile()
         with self.path.open("rb") as sealed:
@@ -140,7 +140,7 @@ class EncryptedSource(FileSource):
             for chunk in chunks:
                 file.write(chunk)
         self._opened[id(connection)] = file
-        return f"read_parquet('{file.path}', utf8_validation='replace')"
+        return self._read(connection, f"read_parquet('{file.path}', utf8_validation='replace')")
 
     def detach(self, connection: Any) -> None:
         """Forgets the decrypted file."""

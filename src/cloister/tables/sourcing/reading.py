@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 SPACE = " \t\n\v\f\r"
@@ -80,11 +81,9 @@ def spelt(text: str, kinds: Collection[str], delimiter: str) -> str:
     >>> spelt("3,5", ("decimal",), ";"), spelt("2.000", ("whole",), ";"), spelt("1.2.2026", ("date",), ",")
     ('3.5', '2000', '2026-02-01')
     """
-    for kind, between, _, form, steps in SPELT:
-        if kind in kinds and delimiter in between and re.fullmatch(form, text):
-            for pattern, by in steps:
-                text = re.sub(pattern, by, text)
-            break
+    for kind, between, sign, form, steps in SPELT:
+        if kind in kinds and delimiter in between and sign in text[:9] and re.fullmatch(form, text):
+            return reduce(lambda read, step: re.sub(*step, read), steps, text)
     return text
 
 

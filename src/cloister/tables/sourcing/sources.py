@@ -163,18 +163,14 @@ class FileSource(Source):
         found.__dict__ |= {**self.__dict__, "_accepted": accepted}
         return found
 
-    def attach(self, connection: Any) -> str:
-        """The rows as a declaration reads them."""
-        relation, read = self._rows(connection), []
+    def _read(self, connection: Any, relation: str) -> str:
+        """The rows of a relation as a declaration reads them."""
+        read = []
         for name, delimiter in self.delimiters.items():
             cell = quotation(name)
             if (sql := spelt_sql(cell, self._accepted.get(name, ()), delimiter)) != cell:
                 read.append(f"{sql} AS {cell}")
         return f"(SELECT * REPLACE ({', '.join(read)}) FROM {relation}) AS spelt" if read else relation
-
-    def _rows(self, connection: Any) -> str:
-        """The rows as the file has them, as in `attach`."""
-        raise NotImplementedError
 
     @property
     def is_long(self) -> bool:
@@ -236,10 +232,11 @@ class CsvSource(FileSource):
         """More than 256 MiB, or 64 when compressed."""
         return self._bytes() > (2**26 if self.path.suffix.lower() == ".gz" else 2**28)
 
-    def _rows(self, connection: Any) -> str:
+    def attach(self, connection: Any) -> str:
         """Registers a stream of the lines; the SELECT takes them apart."""
         connection.register(_RELATION, batches(self.path, self.header))
-        return f"({rows_sql(_RELATION, self.header, list(map(quotation, self.schema)))}) AS rows_of_lines"
+        rows = rows_sql(_RELATION, self.header, list(map(quotation, self.schema)))
+        return self._read(connection, f"({rows}) AS rows_of_lines")
 
     def malformed(self, connection: Any) -> int:
         """Lines with unbalanced quotes, with too few or too many fields, not in UTF-8, or too long."""
@@ -269,7 +266,7 @@ class ParquetSource(FileSource):
         """More than 128 MiB."""
         return self._bytes() > 2**27
 
-    def _rows(self, connection: Any) -> str:
+    def attach(self, connection: Any) -> str:
         """A `read_parquet`; bytes that are no text stand as "?", since one such value would keep the whole table from opening."""
         path = glob.escape(str(self.path)).replace("'", "''")
         return f"read_parquet('{path}', utf8_validation='replace')"
