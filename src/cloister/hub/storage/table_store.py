@@ -275,8 +275,7 @@ class SealedPlace:
 
 
 class RespelledSource(EncryptedSource):
-    """A stored table with the texts of some columns read as is said, each cell by itself (`spelling.py`). Where that says how
-    numbers or days are written, it alone does."""
+    """A stored table with the texts of some columns read as is said (`spelling.py`), of numbers and days by that alone."""
 
     def __init__(self, path: Path, key: bytes, *, identity: str | None, how: Mapping[str, Reading]) -> None:
         super().__init__(path, key, identity=identity)
@@ -330,7 +329,8 @@ def header_of(source: Source, rows: int) -> Header:
     shown = guarded("The upload could not be read", lambda: _rows(source, rows), why="its first rows are damaged") if rows else ()
     columns = []
     for i, (name, kind) in enumerate(source.schema.items()):
-        read = [row[i] and spelt(row[i], ("decimal", "date"), source.delimiters.get(name, "")) for row in shown]
+        cells, by = [row[i] for row in shown], source.delimiters.get(name, "")
+        read = [cell and spelt(cell, ("decimal", "date"), by) for cell in cells]
         columns.append(HeaderColumn(name=name, kind=kind, suggested=suggestion(kind, read)))
     return Header(columns=tuple(columns), rows=shown)
 

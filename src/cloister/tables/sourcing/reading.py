@@ -83,7 +83,7 @@ def spelt(text: str, kinds: Collection[str], delimiter: str) -> str:
     """
     for kind, between, sign, form, steps in SPELT:
         if kind in kinds and delimiter in between and sign in text[:9] and re.fullmatch(form, text):
-            return reduce(lambda read, step: re.sub(*step, read), steps, text)
+            return reduce(lambda read, step: re.sub(step[0], step[1], read), steps, text)
     return text
 
 

@@ -165,11 +165,8 @@ class FileSource(Source):
 
     def _read(self, connection: Any, relation: str) -> str:
         """The rows of a relation as a declaration reads them."""
-        read = []
-        for name, delimiter in self.delimiters.items():
-            cell = quotation(name)
-            if (sql := spelt_sql(cell, self._accepted.get(name, ()), delimiter)) != cell:
-                read.append(f"{sql} AS {cell}")
+        given = {quotation(name): (self._accepted.get(name, ()), by) for name, by in self.delimiters.items()}
+        read = [f"{sql} AS {cell}" for cell, (kinds, by) in given.items() if (sql := spelt_sql(cell, kinds, by)) != cell]
         return f"(SELECT * REPLACE ({', '.join(read)}) FROM {relation}) AS spelt" if read else relation
 
     @property
