@@ -137,7 +137,7 @@ class Rewriter:
         return self._joined(names, end)
 
     def _joined(self, fields: list[str], end: str) -> bytes:
-        """A line. Where it was said how numbers are written, no semicolons say it once more to whoever reads them."""
+        """A line. Where it was said how numbers are written, no semicolons say it again to what reads them."""
         by = "\t" if self._how.numbers and self._delimiter == ";" else self._delimiter
         return (by.join(quotation(each) if by in each and each[0] != '"' else each for each in fields) + end).encode()
 
