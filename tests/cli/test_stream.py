@@ -139,6 +139,15 @@ def test_readings_are_read_with_any_separator_and_any_mark(tmp_path: Path, by: s
         assert json.loads(said.splitlines()[-1])["so_far"]["n"] == n
 
 
+def test_days_and_numbers_of_a_spreadsheet_are_read_as_a_table_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(
+        "at;heat\n1.1.2026 0:10;1,5\n01.01.2026 00:20;2,25\n2026-01-01T00:30;0.25\n", encoding="utf-8"
+    )
+    how = ["--bounds", "heat=0.0:9.0", *HOW[2:], "--until", "2026-01-01T01:00"]
+    said = CliRunner().invoke(cli, ["stream", "SELECT SUM(heat) AS n FROM readings", str(tmp_path / "rows.csv"), *how]).output
+    assert round(json.loads(said)["table"]["n"][0], 1) == 4.0
+
+
 def test_a_file_of_json_without_any_moment_is_read_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"room": "hall"}\n' * 3, encoding="utf-8")
     said = CliRunner().invoke(cli, ["stream", SQL, str(tmp_path / "rows.jsonl"), *HOW, "--until", "2026-01-01T02:00"])

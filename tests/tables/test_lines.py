@@ -18,6 +18,8 @@ from cloister.errors import CloisterError, EngineError
 from cloister.tables import Aggregation, Category, Integer, PrivateTable, Real, Text, prepare
 from cloister.tables.sourcing import lines
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
+from cloister.tables.sourcing.reading import spelt
+from cloister.tables.sourcing.sources import spelt_sql
 
 PIECES = [
     b'"',
@@ -221,6 +223,7 @@ def test_a_file_with_new_columns_is_not_read_by_the_old_ones(tmp_path: Path) -> 
         prepare(table)
 
 
+KINDS = ("decimal", "whole", "date")
 PAYS = ["3,5", "3.5", '" 2,25 "', ",5", "-1,5", "1,5e1", "1.234,5", "3,5,1", "1 000,5", "a,b", ","]
 
 
@@ -240,6 +243,26 @@ def test_between_semicolons_numbers_may_have_a_decimal_comma(tmp_path: Path, mar
     for number in set(read):
         found = session.sql(f"SELECT COUNT(*) AS n FROM people WHERE pay = {number}", spend=10**6)
         assert round(found["n"][0]) == read.count(number)
+
+
+@pytest.mark.parametrize(("mark", "people"), [(";", [1234, 1_234_567, 2000, 7, 1]), (",", [1, None, 2, 7, 1])])
+def test_between_semicolons_whole_numbers_may_have_groups_of_three(tmp_path: Path, mark: str, people: list[int | None]) -> None:
+    lines = [f"{each}{mark}2.000" for each in ("1.234", "1.234.567", " 2.000 ", "7.0", "1.23")]
+    (tmp_path / "towns.csv").write_text("\n".join([f"people{mark}beds", *lines]), encoding="utf-8")
+    columns = {"people": Integer(0, 9_999_999, nullable=True), "beds": Real(0, 9999, step=1)}
+    with prepare(PrivateTable(str(tmp_path / "towns.csv"), columns), secret="00" * 16) as prepared:
+        found = prepared.rows(list(columns))
+    assert [None if each == columns["people"].null_code else each for each in found["people"].tolist()] == people
+    assert set(found["beds"].tolist()) == {2}
+
+
+@given(st.text("012.,e -:T", max_size=18), st.sampled_from(",;"))
+@example("-1.234.567,00 ", ";")
+@example(" 1.2.2024 9:05", ",")
+def test_python_and_duckdb_read_a_cell_alike(text: str, mark: str) -> None:
+    read = spelt_sql("cell", KINDS, mark)
+    [(found,)] = duckdb.execute(f"SELECT {read} FROM (SELECT ? AS cell)", [text]).fetchall()
+    assert spelt(text, KINDS, mark) == found
 
 
 def test_a_public_table_reads_numbers_alike(tmp_path: Path) -> None:

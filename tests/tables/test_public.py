@@ -31,6 +31,7 @@ from cloister.tables import (
 from cloister.tables.expression.scalars import Case, Const, Ref
 from cloister.tables.relations import public, public_values
 from cloister.tables.relations.public import exact_code, public_codes
+from cloister.tables.sourcing.encrypted import EncryptedSource, write_encrypted
 
 DAY = datetime.date(2024, 2, 29)
 
@@ -73,8 +74,10 @@ def test_what_the_values_are(values: list[Any], domain: Domain) -> None:
 def test_what_the_texts_of_a_csv_file_are(texts: list[str], domain: Domain, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("key,x\n" + "".join(f"k,{text}\n" for text in texts))
-    [found] = public_codes("t", PublicTable(path), [(Category(["k"]), "key")], ["x"]).domains
-    assert found.describe() == domain.describe()
+    write_encrypted(path, tmp_path / "t.sealed", bytes(32))
+    for source in (path, EncryptedSource(tmp_path / "t.sealed", bytes(32))):
+        [found] = public_codes("t", PublicTable(source), [(Category(["k"]), "key")], ["x"]).domains
+        assert found.describe() == domain.describe()
 
 
 @pytest.mark.parametrize("values", [[0.1234567], [1e300], [None, None]], ids=repr)

@@ -315,37 +315,19 @@ def features_of(path: Path, names: list[str]) -> npt.NDArray[np.float64]:
 
 def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
     """The columns of these features as texts, in their order."""
-    import duckdb
-
     from cloister.tables.engines.connection import connected
-    from cloister.tables.sourcing.lines import read_header
-    from cloister.tables.sourcing.sources import spelt_under
+    from cloister.tables.sourcing.sources import CsvSource, ParquetSource
 
-    spelt: dict[str, str] = {}
     if not path.is_file():
         raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
+    source = (ParquetSource if is_parquet(path) else CsvSource)(path).read_under(dict.fromkeys(names, ("decimal", "date")))
+    columns = dict.fromkeys(_column(name, source.schema) for name in names)
+    chosen = ", ".join(f"CAST({quotation(each)} AS VARCHAR)" for each in columns)
     with connected() as engine:
-        try:
-            if is_parquet(path):
-                rows = engine.read_parquet(str(path))
-            else:
-                header = read_header(path)
-                rows = engine.read_csv(
-                    str(path),
-                    all_varchar=True,
-                    header=True,
-                    sep=header.delimiter,
-                    names=list(header.names),
-                    quotechar='"',
-                    escapechar='"',
-                )
-                spelt = spelt_under(dict.fromkeys(names, ("decimal", "date")), header.delimiter)
-            columns = dict.fromkeys(_column(name, rows.columns) for name in names)
-            chosen = ", ".join(spelt.get(each, "{0}").format(f"CAST({quotation(each)} AS VARCHAR)") for each in columns)
-            cells = rows.project(chosen).fetchall()
-        except (duckdb.Error, UnicodeDecodeError):
+        if source.malformed(engine):
             why, instead = "it is not a table, or a line has more or fewer cells than the first", "rows.csv"
-            raise InvalidParameter(f"The file {path.name!r} is invalid", why=why, instead=instead) from None
+            raise InvalidParameter(f"The file {path.name!r} is invalid", why=why, instead=instead)
+        cells = engine.execute(f"SELECT {chosen} FROM {source.attach(engine)}").fetchall()  # noqa: S608
     return {column: [cell[place] for cell in cells] for place, column in enumerate(columns)}
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain, islice
 from queue import Empty, Queue
@@ -22,7 +22,10 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.parsers import delimiter_of
 from cloister.printable import finite
 from cloister.tables import PrivateTable
+from cloister.tables.declaring.during import DATED
 from cloister.tables.declaring.places import sources_of
+from cloister.tables.declaring.table import kinds_under
+from cloister.tables.sourcing.reading import spelt
 
 if TYPE_CHECKING:
     from cloister.privacy import Guarantee
@@ -87,8 +90,9 @@ def stream(
         if forecast:
             click.echo(f"{watch}\n95 % margins at the last step: {json.dumps(finite(watch.margin().to_pydict()))}")  # type: ignore[union-attr]
             return
-    named = dict.fromkeys([at, *filter(None, [table.unit, how["key"]]), *sources_of(table.columns)])
-    rows = queued(lambda: _rows(_reopened(source), list(named))) if live else _rows(source, list(named))
+    kinds = {at: DATED, **kinds_under(table.columns, table.unit, None)}
+    named = {name: kinds.get(name, ()) for name in [at, *filter(None, [table.unit, how["key"]]), *sources_of(table.columns)]}
+    rows = queued(lambda: _rows(_reopened(source), named)) if live else _rows(source, named)
     with open_ledger(ledger) as book:
         budget = None if (table.population or _TABLE) in book.populations() else spend
         with Session({_TABLE: table}, budget=budget, ledger=book, who="command line") as session:
@@ -149,7 +153,7 @@ def _declared(bounds: str, unit: str | None, max_rows: int | None) -> PrivateTab
     return PrivateTable({name: [] for name in names}, **declared)
 
 
-def _rows(source: TextIO, named: Sequence[str]) -> Iterator[_Row]:
+def _rows(source: TextIO, named: Mapping[str, Collection[str]]) -> Iterator[_Row]:
     """Readings, one at a time; a line that is none is left out, as a row that a table cannot read is. The first line is read at
     once: a header without each of the names, once, is refused. A JSON object may leave out what it does not know."""
     first = next((line for line in source if line.strip()), "")
@@ -161,7 +165,7 @@ def _rows(source: TextIO, named: Sequence[str]) -> Iterator[_Row]:
     with suppress(csv.Error):
         table = csv.DictReader(lines, delimiter=by)
         if all((table.fieldnames or []).count(name) == 1 for name in named):  # of two, the last would be read
-            return _records(table, named)
+            return _records(table, named, by)
     if first.lstrip().startswith(("[", "{")):
         why, instead = "JSON has an object in each line", '{"at": "2026-01-01T00:05Z", "room": "hall"}'
     else:  # not what it has: without a header it is a reading
@@ -169,7 +173,7 @@ def _rows(source: TextIO, named: Sequence[str]) -> Iterator[_Row]:
     raise InvalidParameter("The stream is invalid", why=why, instead=f"{instead} in its first line")
 
 
-def _objects(lines: Iterator[str], named: Sequence[str]) -> Iterator[_Row]:
+def _objects(lines: Iterator[str], named: Collection[str]) -> Iterator[_Row]:
     for line in lines:
         with suppress(ValueError, RecursionError):
             row = json.loads(line)
@@ -177,14 +181,14 @@ def _objects(lines: Iterator[str], named: Sequence[str]) -> Iterator[_Row]:
                 yield {name: row.get(name) for name in named}
 
 
-def _records(table: csv.DictReader[str], named: Sequence[str]) -> Iterator[_Row]:
+def _records(table: csv.DictReader[str], named: Mapping[str, Collection[str]], by: str) -> Iterator[_Row]:
     while True:
         with suppress(csv.Error):
             try:
                 row = next(table)
             except StopIteration:
                 return
-            yield {name: row.get(name) for name in named}
+            yield {name: row[name] and spelt(row[name], kinds, by) for name, kinds in named.items()}
 
 
 def _print(steps: Iterator[Any]) -> None:

@@ -21,7 +21,6 @@ from cloister.query.refusals import refused, shown, unsupported, whole
 from cloister.query.rows import Field, Qualifier, choose
 from cloister.tables import Domain, PublicTable, Text
 from cloister.tables.relations.public_values import domain_of, read
-from cloister.tables.sourcing.sources import CsvSource
 
 _LINE = "town IN (SELECT town FROM towns)"
 _AGGREGATES: dict[type[exp.Expression], str] = {
@@ -99,7 +98,7 @@ class PublicSource:
         domain: Domain
         if declared is not None:
             domain = declared[column]
-        elif isinstance(self.table.source, CsvSource):
+        elif self.table.source.delimiters:
             domain = domain_of(self.name, column, values, texts=True)
         else:
             return list(values)

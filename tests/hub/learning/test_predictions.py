@@ -44,6 +44,13 @@ def test_what_cannot_be_read_gets_no_prediction_and_what_lies_outside_is_clipped
     assert rows[1][2] == rows[12][2]
 
 
+def test_numbers_of_a_spreadsheet_are_read_as_those_of_a_table(stage: Stage):
+    number = stage.learnt(method="LinearRegression", features=["pay"], target="age")
+    rows = told(stage, number, "pay;age\n10,5;x\n10.5;x\n")
+    assert [row[0] for row in rows[1:]] == ["10,5", "10.5"]
+    assert rows[1][2] == rows[2][2] != ""
+
+
 def test_a_spreadsheet_computes_nothing(stage: Stage):
     number = stage.learnt(features=["age"])
     rows = told(stage, number, 'age,=cmd,"+x"\n30,"=1+1",-3\n40,@SUM(A1),"\t=1"\n')

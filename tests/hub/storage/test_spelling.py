@@ -55,7 +55,7 @@ def test_values_of_six_countries(numbers: str, dates: str, written: list[str], r
 
 def test_a_file_as_a_german_sheet_saves_it() -> None:
     text = 'pay;born;note\r\n"1.234,5";31.3.1984;"a; b"\r\nk.A.;-99\r\n1;2;3;;\r\n'
-    assert rewritten(text, GERMAN) == 'pay;born;note\r\n1234.5;1984-03-31;"a; b"\r\n;;\r\n1;2;3\r\n'
+    assert rewritten(text, GERMAN) == 'pay\tborn\tnote\r\n1234.5\t1984-03-31\t"a; b"\r\n\t\t\r\n1\t2\t3\r\n'
     assert rewritten(text, Reading()) == text
 
 

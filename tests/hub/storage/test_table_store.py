@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 from cloister.crypto import WrongKey
 from cloister.errors import CloisterError, EngineError
 from cloister.hub.keys import hub_keyring
-from cloister.hub.storage import DamagedTable, Limits, RefusedUpload, StoredTable, TableStore, table_store
-from cloister.tables import Date, Integer, PrivateTable, Real, Text, prepare
+from cloister.hub.storage import DamagedTable, Limits, Reading, RefusedUpload, StoredTable, TableStore, table_store
+from cloister.tables import Category, Date, Integer, PrivateTable, Real, Text, prepare
 from tests.hub.storage.watch import Watch
 
 KEYS = hub_keyring(bytes(32))
@@ -71,6 +71,36 @@ def test_a_stored_csv_file_answers_as_the_plain_one(store: TableStore, tmp_path:
     assert rows_of(store.open(stored, name="people")) == rows_of(plain)
     assert files(store) == [f"tables/{stored.file}"]
     assert stored.length == store.path(stored).stat().st_size
+
+
+def test_a_stored_file_of_a_spreadsheet_answers_as_the_plain_one(store: TableStore, tmp_path: Path) -> None:
+    """Decimal commas between semicolons, days with points; what is said of a column stands above it."""
+    plain, columns = tmp_path / "pay.csv", {"pay": Real(0, 2_000_000, step="0.5"), "born": Date("1900-01-01", "2030-12-31")}
+    plain.write_text("pay;born\n3,5;31.12.2026\n1234,5;1.2.1984\n1,25e2;2001-02-03\n2.000;3/4/2001\n", encoding="utf-8")
+    stored = stored_from(store, plain.read_bytes())
+    found = rows_of(store.open(stored, name="pay"), columns)
+    assert found == rows_of(plain, columns)
+    assert {row[0] for row in found[:-1]} == {7, 2469, 250, 4}
+    shown = store.look(store.receive([plain.read_bytes()[:40]], "csv"), rows=9)
+    assert [each.suggested for each in shown.columns] == ["Real", "Date"]
+    said = {"pay": Reading(numbers="point"), "born": Reading(missing=("3/4/2001",))}
+    for source in (
+        store.open(stored, name="pay", how=said),
+        store.open(store.respelled(stored, said, about="test"), name="pay"),
+    ):
+        *rows, (report,) = rows_of(source, columns)
+        assert (report.columns["pay"].nulled, report.columns["born"].nulled) == (3, 0)
+        assert {row[1] for row in rows} >= {20818, 5144, 11356}
+
+
+def test_what_is_said_of_all_numbers_of_an_upload_stands_above_its_semicolons(store: TableStore) -> None:
+    with store.receiving("csv", Reading(numbers="point")) as upload:
+        upload.write(b'pay;name\n1.234;a\tb\n3,5;"c;d"\n2,345;e\n')
+        stored = store.add(upload.finish(), about="test")
+    *rows, (report,) = rows_of(store.open(stored, name="pay"), {"pay": Integer(0, 9999), "name": Category(["a\tb", "c;d", "e"])})
+    assert sorted(rows, key=repr)[0] == (1, 0)
+    assert (report.rows, report.columns["pay"].nulled, report.columns["name"].nulled) == (3, 1, 0)
+    assert (2345, 2) in rows
 
 
 FIELDS = st.sampled_from(["", "a", "7", '"', '""', '"a,b"', "é", "\r", "\\", "'", " 7", "1e3", "\x1f", "\u2028", '"7"'])

@@ -64,7 +64,7 @@ class Rewriter:
 
     >>> german = Rewriter(Reading(numbers="comma", dates="dmy", missing=("k.A.",)))
     >>> (german.feed(b"pay;born;sex\\n1.234,5;31.3.1984;F\\n") + german.feed(b"k.A.;1984;M") + german.finish()).decode()
-    'pay;born;sex\\n1234.5;1984-03-31;F\\n;1984;M'
+    'pay\\tborn\\tsex\\n1234.5\\t1984-03-31\\tF\\n\\t1984\\tM'
     """
 
     def __init__(self, how: Reading) -> None:
@@ -118,7 +118,7 @@ class Rewriter:
             read += [""] * (self._width - len(read))
             while len(read) > self._width and not read[-1]:
                 read.pop()
-        return (self._delimiter.join(read) + text[len(body) :]).encode()
+        return self._joined(read, text[len(body) :])
 
     def _names(self, body: str, end: str) -> bytes:
         """The line of names; of two, one is made."""
@@ -127,13 +127,19 @@ class Rewriter:
             return b""
         self._delimiter = delimiter_of(max(self._head, key=len))
         found = [fields_of(each, self._delimiter) or [] for each in self._head]
-        names = found[0]
+        names = found[0] or [body]
         if len(found) > 1:
             joined = names_of([[unquoted(each) for each in line] for line in found])
             self._filled = next((place for place, name in enumerate(reversed(joined)) if name), 0)
-            names = [_quoted(name or f"column_{place}", self._delimiter) for place, name in enumerate(joined, 1)]
-        self._width = len(names) or 1
-        return ((self._delimiter.join(names) if len(found) > 1 else body) + end).encode()
+            named = [name or f"column_{place}" for place, name in enumerate(joined, 1)]
+            names = [quotation(name) if name[0] == '"' else name for name in named]
+        self._width = len(names)
+        return self._joined(names, end)
+
+    def _joined(self, fields: list[str], end: str) -> bytes:
+        """A line. Where it was said how numbers are written, no semicolons say it again to what reads them."""
+        by = "\t" if self._how.numbers and self._delimiter == ";" else self._delimiter
+        return (by.join(quotation(each) if by in each and each[0] != '"' else each for each in fields) + end).encode()
 
 
 def reader_of(how: Reading) -> Callable[[str], str]:
@@ -247,7 +253,3 @@ def month_names() -> dict[str, int]:
 def _folded(name: str) -> str:
     plain = unicodedata.normalize("NFKD", name.casefold())
     return "".join(sign for sign in plain if sign.isalpha())
-
-
-def _quoted(name: str, delimiter: str) -> str:
-    return quotation(name) if delimiter in name or name.startswith('"') else name

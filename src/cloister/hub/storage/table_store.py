@@ -41,7 +41,7 @@ from cloister.tables.engines.folder import PrivateFolder, sweep
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.encrypted import EncryptedSource, MemoryFile, write_encrypted
-from cloister.tables.sourcing.reading import read_days, read_number, read_truth, read_whole
+from cloister.tables.sourcing.reading import read_days, read_number, read_truth, read_whole, spelt
 from cloister.tables.sourcing.sources import CsvSource, ParquetSource, Source
 
 _FOLDERS = ("uploads", "tables", "working")
@@ -275,22 +275,25 @@ class SealedPlace:
 
 
 class RespelledSource(EncryptedSource):
-    """A stored table with the texts of some columns read as is said, each cell by itself (`spelling.py`)."""
+    """A stored table with the texts of some columns read as is said (`spelling.py`), of numbers and days by that alone."""
 
     def __init__(self, path: Path, key: bytes, *, identity: str | None, how: Mapping[str, Reading]) -> None:
         super().__init__(path, key, identity=identity)
         self._how = {name: each for name, each in how.items() if self.schema.get(name) == "text"}
+        told = {name for name, each in self._how.items() if each.numbers or each.dates}
+        self.delimiters = {name: each for name, each in self.delimiters.items() if name not in told}
 
-    def attach(self, connection: Any) -> str:
+    def _read(self, connection: Any, relation: str) -> str:
         """A SELECT around them. What reads a cell fails on none; if it did, the value would be missing."""
-        relation, read = super().attach(connection), []
+        read = []
         for name, how in self._how.items():
             function, column = f"cloister_cell_{next(_CELLS)}", quotation(name)
             connection.create_function(
                 function, cell_reader(how), ["VARCHAR"], "VARCHAR", null_handling="special", exception_handling="return_null"
             )
             read.append(f"{function}(CAST({column} AS VARCHAR)) AS {column}")
-        return f"(SELECT * REPLACE ({', '.join(read)}) FROM {relation}) AS cells" if read else relation
+        cells = f"(SELECT * REPLACE ({', '.join(read)}) FROM {relation}) AS cells" if read else relation
+        return super()._read(connection, cells)
 
 
 def header(path: Path, key: bytes, kind: str, rows: int) -> Header:
@@ -324,10 +327,11 @@ def suggestion(kind: str, values: Sequence[str | None]) -> str:
 def header_of(source: Source, rows: int) -> Header:
     """The columns of a source, and so many of its first rows."""
     shown = guarded("The upload could not be read", lambda: _rows(source, rows), why="its first rows are damaged") if rows else ()
-    columns = [
-        HeaderColumn(name=name, kind=kind, suggested=suggestion(kind, [row[i] for row in shown]))
-        for i, (name, kind) in enumerate(source.schema.items())
-    ]
+    columns = []
+    for i, (name, kind) in enumerate(source.schema.items()):
+        cells, by = [row[i] for row in shown], source.delimiters.get(name, "")
+        read = [cell and spelt(cell, ("decimal", "date"), by) for cell in cells]
+        columns.append(HeaderColumn(name=name, kind=kind, suggested=suggestion(kind, read)))
     return Header(columns=tuple(columns), rows=shown)
 
 

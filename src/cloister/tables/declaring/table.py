@@ -127,7 +127,7 @@ class PrivateTable:
     ) -> None:
         given = [source]
         del source
-        held = recognise(given.pop()).read_under(_readings(columns, unit, during))
+        held = recognise(given.pop()).read_under(kinds_under(columns, unit, during))
         _check_columns(columns, held)
         _check_unit(unit, max_rows, held)
         for name, text in (("population", population), ("version", version)):
@@ -253,7 +253,7 @@ class PublicTable:
     def __init__(self, source: Any, columns: Mapping[str, Domain] | None = None) -> None:
         given = [source]
         del source
-        held = recognise(given.pop()).read_under(_readings(columns, None, None))
+        held = recognise(given.pop()).read_under(kinds_under(columns, None, None))
         if columns is not None:
             check_printable(columns)
             _check_columns(columns, held)
@@ -364,7 +364,7 @@ def _accepted(domain: Domain) -> tuple[str, ...]:
     return _FITS[domain.kind]
 
 
-def _readings(columns: object, unit: object, during: object) -> dict[str, set[str]]:
+def kinds_under(columns: object, unit: object, during: object) -> dict[str, set[str]]:
     """Which kinds each column that is named may have; whatever is wrong with the names is refused elsewhere. What names
     people or events is neither a decimal number nor a day: its texts stay as they are."""
     asked: list[tuple[object, Iterable[str]]] = [(unit, {"null", *_WORDS} - {"other", "decimal", "date"})]
@@ -374,7 +374,7 @@ def _readings(columns: object, unit: object, during: object) -> dict[str, set[st
                 asked += [(domain.longitude, _NUMBERS), (domain.latitude, _NUMBERS)]
             elif isinstance(domain, Domain):
                 named = {"decimal"} if isinstance(domain, Identifier) else set()
-                asked.append((name, set(_accepted(domain)) - named))
+                asked.append((name, {*_accepted(domain), *(("whole",) if domain.kind == "integer" else ())} - named))
     if isinstance(during, During):
         asked.append((during.column, DATED))
     elif isinstance(during, Sequence) and len(during) == 3:

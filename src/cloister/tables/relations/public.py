@@ -29,7 +29,6 @@ from cloister.tables.expression.unify import NUMERIC, with_nullable
 from cloister.tables.relations.derived import OfOne, Relation, bounded, known, packed, unique
 from cloister.tables.relations.public_values import domain_of, number_of, read
 from cloister.tables.sourcing.reading import EPOCH, read_days, representable, spelled
-from cloister.tables.sourcing.sources import CsvSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +104,7 @@ def public_codes(name: str, table: PublicTable, on: Sequence[tuple[Domain, str]]
 def _encode(name: str, table: PublicTable, on: Sequence[tuple[Domain, str]], columns: Sequence[str]) -> PublicCodes:
     needed = list(dict.fromkeys((*(column for _, column in on), *columns)))
     values = dict(zip(needed, read(name, table.source, needed), strict=True))
-    texts = isinstance(table.source, CsvSource)
+    texts = bool(table.source.delimiters)
     domains = tuple(
         table.columns[column] if table.columns is not None else domain_of(name, column, values[column], texts=texts)
         for column in columns

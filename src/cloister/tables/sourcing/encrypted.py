@@ -105,6 +105,7 @@ class EncryptedSource(FileSource):
         )
         self.schema = dict(head["schema"])
         self._malformed = int(head["malformed"])
+        self.delimiters = head.get("delimiters", {})
         check_names(list(self.schema))
 
     def describe(self) -> str:
@@ -139,7 +140,7 @@ class EncryptedSource(FileSource):
             for chunk in chunks:
                 file.write(chunk)
         self._opened[id(connection)] = file
-        return f"read_parquet('{file.path}', utf8_validation='replace')"
+        return self._read(connection, f"read_parquet('{file.path}', utf8_validation='replace')")
 
     def detach(self, connection: Any) -> None:
         """Forgets the decrypted file."""
@@ -209,7 +210,8 @@ def _write(source: Source, file: IO[bytes], key: bytes, memory_limit: str | None
     writer = EncryptedWriter(file, key)
     with connected(settings={"preserve_insertion_order": False, **workspace.settings()}) as connection:
         malformed = source.malformed(connection)
-        head = json.dumps({"schema": list(source.schema.items()), "malformed": malformed}).encode()
+        said = {"schema": list(source.schema.items()), "malformed": malformed, "delimiters": dict(source.delimiters)}
+        head = json.dumps(said).encode()
         writer.write(len(head).to_bytes(_LENGTH, "big") + head)
         relation = source.attach(connection)
         try:

@@ -6,8 +6,10 @@ The patterns are written in what Python, RE2 (DuckDB), PostgreSQL and Java (Spar
 import datetime
 import math
 import re
+from collections.abc import Collection
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 SPACE = " \t\n\v\f\r"
@@ -19,6 +21,17 @@ ISO_MOMENT = (
     r"[ ]*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:([0-5][0-9]|60)([.][0-9]{1,9})?)?"
     r"(Z|[+-](0[0-9]|1[0-4])(:[0-5][0-9])?)?)?[ ]*"
 )
+_SPACES = r"[ \t\n\x0b\f\r]*"
+_YEAR_FIRST = (("^ *([0-9]+)[.]([0-9]+)[.]([0-9]+)", r"\3-0\2-0\1"), ("-0([0-9]{2})", r"-\1"), ("([ T])([0-9]:)", r"\g<1>0\2"))
+SPELT = (
+    ("decimal", (";",), "", rf"{_SPACES}[+-]?[0-9]*,[0-9]*([eE][+-]?[0-9]+)?{_SPACES}", ((",", "."),)),
+    ("whole", (";",), ".", rf"{_SPACES}[+-]?[1-9][0-9]{{0,2}}([.][0-9]{{3}})+(,0*)?{_SPACES}", (("[.]", ""), (",0*", ""))),
+    ("date", (",", ";", "\t", "|"), ".", " *[0-9]{1,2}[.][0-9]{1,2}[.][0-9]{4}([ T][0-9:.Z+ -]*)?", _YEAR_FIRST),
+)
+"""What people write in a CSV file: in a column declared as one that takes this kind, where one of these signs stands between
+fields, a cell whose beginning holds this and all of which looks so; and what stands for what in it. Spreadsheets write decimal
+commas between semicolons; with points it is the day that comes first. 2.000 is two thousand where numbers are whole, else two:
+so 2.000,5 is no number, lest it hide that."""
 LONGEST_NUMBER = 300
 TRUE_SPELLINGS = ("true", "t", "yes", "y", "1")
 FALSE_SPELLINGS = ("false", "f", "no", "n", "0")
@@ -60,6 +73,18 @@ def spelled(item: Any) -> str | None:
     if since is not None:
         return (EPOCH + since).isoformat()
     return str(item)
+
+
+def spelt(text: str, kinds: Collection[str], delimiter: str) -> str:
+    """A cell of a CSV file as a declaration that takes these kinds reads it (`SPELT`).
+
+    >>> spelt("3,5", ("decimal",), ";"), spelt("2.000", ("whole",), ";"), spelt("1.2.2026", ("date",), ",")
+    ('3.5', '2000', '2026-02-01')
+    """
+    for kind, between, sign, form, steps in SPELT:
+        if kind in kinds and delimiter in between and sign in text[:9] and re.fullmatch(form, text):
+            return reduce(lambda read, step: re.sub(step[0], step[1], read), steps, text)
+    return text
 
 
 def read_whole(value: object) -> int | None:

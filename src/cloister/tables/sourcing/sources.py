@@ -21,7 +21,6 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from copy import copy
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -36,7 +35,7 @@ from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.file_lineage import file_place, lineage_of
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
-from cloister.tables.sourcing.reading import EPOCH, START, representable, since_epoch, spelled
+from cloister.tables.sourcing.reading import EPOCH, SPELT, START, representable, since_epoch, spelled
 
 if TYPE_CHECKING:
     from cloister.tables.declaring.table import PrivateTable
@@ -83,6 +82,9 @@ class Source(ABC):
 
     able_as: Abilities | None = None
     """What its tables can be asked where that is not what its engine can do: of rows that stand for those of another source."""
+
+    delimiters: Mapping[str, str] = MappingProxyType({})
+    """By column whose texts are as a CSV file has them: what stands between its fields."""
 
     made_of: Mapping[str, PrivateTable] = MappingProxyType({})
     """Tables whose rows these are, by population: whatever the table's own population is charged, each of them is too."""
@@ -150,8 +152,22 @@ class Source(ABC):
 class FileSource(Source):
     """A file of this machine."""
 
+    _accepted: Mapping[str, Collection[Kind]] = MappingProxyType({})
+
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
+        """With numbers and days of a CSV file as people write them (`SPELT`)."""
+        found = object.__new__(type(self))
+        found.__dict__ |= {**self.__dict__, "_accepted": accepted}
+        return found
+
+    def _read(self, connection: Any, relation: str) -> str:
+        """The rows of a relation as a declaration reads them."""
+        given = {quotation(name): (self._accepted.get(name, ()), by) for name, by in self.delimiters.items()}
+        read = [f"{sql} AS {cell}" for cell, (kinds, by) in given.items() if (sql := spelt_sql(cell, kinds, by)) != cell]
+        return f"(SELECT * REPLACE ({', '.join(read)}) FROM {relation}) AS spelt" if read else relation
 
     @property
     def is_long(self) -> bool:
@@ -176,31 +192,21 @@ class FileSource(Source):
         return 0 if found is None else found.st_size
 
 
-_COMMA = (
-    "CASE WHEN regexp_full_match({0}, '\\s*[+-]?[0-9]*,[0-9]*([eE][+-]?[0-9]+)?\\s*') THEN replace({0}, ',', '.') ELSE {0} END"
-)
-_DAY = (
-    "CASE WHEN contains({0}[:9], '.') "
-    "AND regexp_full_match({0}, ' *[0-9]{{1,2}}[.][0-9]{{1,2}}[.][0-9]{{4}}([ T][0-9:.Z+ -]*)?') "
-    "THEN regexp_replace(regexp_replace(regexp_replace({0}, ' *([0-9]+)[.]([0-9]+)[.]([0-9]+)', '\\3-0\\2-0\\1'), "
-    "'-0([0-9]{{2}})', '-\\1', 'g'), '([ T])([0-9]:)', '\\10\\2') ELSE {0} END"
-)
-
-
-def spelt_under(accepted: Mapping[str, Collection[Kind]], delimiter: str) -> dict[str, str]:
-    """By column of a CSV file, SQL that writes a field (`{0}`) as a declaration reads it. Where semicolons stand between fields,
-    a number may have a decimal comma: spreadsheets write the two together. A day may be written 31.12.2026: with points it is
-    the day that comes first."""
-    numbers = {name for name, kinds in accepted.items() if "decimal" in kinds and delimiter == ";"}
-    days = {name for name, kinds in accepted.items() if "date" in kinds}
-    both = _DAY.replace("ELSE {0}", f"ELSE {_COMMA}")
-    return dict.fromkeys(days, _DAY) | dict.fromkeys(numbers, _COMMA) | dict.fromkeys(days & numbers, both)
+def spelt_sql(cell: str, kinds: Collection[Kind], delimiter: str) -> str:
+    """SQL of a cell of a CSV file as a declaration that takes these kinds reads it (`SPELT`)."""
+    found = cell
+    for kind, between, sign, form, steps in SPELT:
+        if kind in kinds and delimiter in between:
+            read = cell
+            for pattern, by in steps:
+                read = f"regexp_replace({read}, '{pattern}', '{by.replace('g<1>', '1')}', 'g')"
+            written = f"contains({cell}[:9], '{sign}') AND regexp_full_match({cell}, '{form}')"
+            found = f"CASE WHEN {written} THEN {read} ELSE {found} END"
+    return found
 
 
 class CsvSource(FileSource):
     """A CSV file with a header line, every other line one row (`lines.py`), every field read as text. An empty field is NULL."""
-
-    spelt: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -212,6 +218,7 @@ class CsvSource(FileSource):
         )
         check_names(self.header.names)
         self.schema = dict.fromkeys(self.header.names, "text")
+        self.delimiters = dict.fromkeys(self.header.names, self.header.delimiter)
 
     def describe(self) -> str:
         """`csv`."""
@@ -226,16 +233,7 @@ class CsvSource(FileSource):
         """Registers a stream of the lines; the SELECT takes them apart."""
         connection.register(_RELATION, batches(self.path, self.header))
         rows = rows_sql(_RELATION, self.header, list(map(quotation, self.schema)))
-        if self.spelt:
-            spelt = (f"{written.format(quotation(name))} AS {quotation(name)}" for name, written in self.spelt.items())
-            rows = f"SELECT * REPLACE ({', '.join(spelt)}) FROM ({rows}) AS written"
-        return f"({rows}) AS rows_of_lines"
-
-    def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
-        """With numbers and days as people write them (`spelt_under`)."""
-        found = copy(self)
-        found.spelt = spelt_under({name: kinds for name, kinds in accepted.items() if name in self.schema}, self.header.delimiter)
-        return found
+        return self._read(connection, f"({rows}) AS rows_of_lines")
 
     def malformed(self, connection: Any) -> int:
         """Lines with unbalanced quotes, with too few or too many fields, not in UTF-8, or too long."""

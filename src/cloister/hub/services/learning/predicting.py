@@ -16,6 +16,8 @@ from cloister.hub.spreadsheets import safe
 from cloister.parsers import delimiter_of
 from cloister.tables import Domain
 from cloister.tables.declaring.plain import domain_of
+from cloister.tables.declaring.table import kinds_under
+from cloister.tables.sourcing.reading import spelt
 
 MOST_BYTES = 2 * 2**20
 _MOST_ROWS = 100_000
@@ -28,7 +30,7 @@ def predictions(row: StoredRelease, text: str) -> str:
 
     table, features = row.details["table"], row.details["columns"]["features"]
     domains = {name: domain_of(name, declared, table=table) for name, declared in features}
-    header, lines = _read(text, domains)
+    header, lines, delimiter = _read(text, domains)
     missing = [name for name in domains if name not in header]
     if missing:
         raise UnknownColumn(
@@ -36,8 +38,9 @@ def predictions(row: StoredRelease, text: str) -> str:
         )
     class_of(row.details["method"])  # refuses where learning is not installed
     model = cloister.learn.load(row.body.decode())
-    places = {name: header.index(name) for name in domains}
-    *told, width = _told(model, domains, {name: [line[place] for line in lines] for name, place in places.items()})
+    cells, kinds = dict(zip(header, zip(*lines, strict=True), strict=False)), kinds_under(domains, None, None)
+    read = {name: [spelt(each, kinds[name], delimiter) for each in cells.get(name, ())] for name in domains}
+    *told, width = _told(model, domains, read)
     names = _names(header, len(width))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
@@ -64,13 +67,15 @@ def _told(model: Any, domains: dict[str, Domain], columns: dict[str, list[str]])
     return told
 
 
-def _read(text: str, known: Container[str]) -> tuple[list[str], list[list[str]]]:
-    """Names and lines; a name that the model does not know as it is written is read without the blanks around it."""
+def _read(text: str, known: Container[str]) -> tuple[list[str], list[list[str]], str]:
+    """Names, lines, and what stands between cells; a name that the model does not know as it is written is read without blanks
+    around it."""
     if "\0" in text or len(text.encode()) > MOST_BYTES:
         raise _refused(f"it is larger than {MOST_BYTES // 2**20} MiB, or not text", "fewer rows at a time")
     text = text.removeprefix("\ufeff")
+    delimiter = delimiter_of(text.partition("\n")[0])
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.partition("\n")[0]), strict=True))
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error:
         raise _refused("it is not CSV", "a first line with the names of columns, then a line for each row") from None
     rows = [line for line in rows if line]
@@ -81,7 +86,7 @@ def _read(text: str, known: Container[str]) -> tuple[list[str], list[list[str]]]
         raise _refused(f"it has more than {_MOST_ROWS:,} rows", "fewer rows at a time")
     if any(len(line) != len(rows[0]) for line in rows):
         raise _refused("a line has more or fewer cells than the first", "the same number of cells in each line")
-    return names, rows[1:]
+    return names, rows[1:], delimiter
 
 
 def _names(header: list[str], count: int) -> list[str]:
