@@ -45,7 +45,6 @@ _CLINICS = "Three clinics are processes of their own, each with its rows, key an
 PURPOSE = "first look"
 _BUDGET = 3
 _PUBLISHING = timedelta(days=90)
-_HERE = Path(".")
 _PSQL = 5433
 _ALGORITHM = "middle-age"
 _CODE = """def middle(rows):
@@ -176,7 +175,7 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool, s
 
         held.enter_context(private_files())
         held.enter_context(serving_lock(settings))
-        usual = Settings(data=_HERE)
+        usual = Settings(data=Path())
         exactly = port is not None or settings.port != usual.port
         at = held.enter_context(_listening(settings.host, settings.port, exactly=exactly))
         with _listening(settings.host, settings.pg_port or _PSQL, exactly=settings.pg_port != usual.pg_port) as free:
@@ -277,12 +276,11 @@ def _bring(hub: Hub, owner: Caller, analyst: Caller) -> None:
     about = "The middle age of each block of people; their noisy mean leaves."
     with hub.database.begin() as db:
         if db.query(Algorithm).filter(Algorithm.name == _ALGORITHM).first() is None:
-            title = "The middle of ages"
-            register_algorithm(hub, db, owner, name=_ALGORITHM, title=title, service="guests", settings=settings, about=about)
+            named = {"name": _ALGORITHM, "title": "The middle of ages", "about": about}
+            register_algorithm(hub, db, owner, **named, service="guests", settings=settings)
             _, which = own_algorithm(hub, db, owner, _ALGORITHM)
             rules = {"actions": ["algorithm.run"], "only_with": ["census"]}
-            draft = {"role": "runner", "members": {"people": [analyst.email]}, "rules": rules}
-            grant_in(hub, db, owner, which, draft)
+            grant_in(hub, db, owner, which, {"role": "runner", "members": {"people": [analyst.email]}, "rules": rules})
     near = ["algorithm.run", "release.see", "release.download"]
     _grant(hub, owner, analyst, "census", "runner", actions=near, algorithms=[_ALGORITHM])
 
@@ -309,8 +307,8 @@ def _grant(hub: Hub, owner: Caller, analyst: Caller, name: str, role: str = "ana
         given = db.query(Grant).join(DataSet, DataSet.id == Grant.object)
         if given.filter(DataSet.name == name, Grant.role == role).first() is not None:
             return
-    rules = rules or {"actions": sorted(_MAY)}
-    grant(hub, owner, data_set=name, role=role, members={"people": [analyst.email]}, rules=rules)
+    members = {"people": [analyst.email]}
+    grant(hub, owner, data_set=name, role=role, members=members, rules=rules or {"actions": sorted(_MAY)})
 
 
 def _as_csv(source: Any) -> bytes:

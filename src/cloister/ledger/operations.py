@@ -35,7 +35,6 @@ _STANDING = """SELECT outcomes.state, outcomes.attempt, releases.settled
 
 
 _RESTORED = "SELECT 1 FROM lines WHERE sequence > ? AND payload LIKE ? LIMIT 1"
-_RESTORED_LINE = '%"kind":"restored"%'
 _DRAWN = "SELECT spent, slack FROM draws WHERE population = ? AND who = ? AND what = ?"
 _BOUND = "SELECT population FROM sources WHERE source = ?"
 
@@ -356,7 +355,7 @@ def earlier_attempt(book: Book, request: Request) -> int | None:
 
 def restored_since(store: Store, number: int) -> bool:
     """Whether the ledger was restored from a backup after this line."""
-    return store.execute(_RESTORED, (number, _RESTORED_LINE)).fetchone() is not None
+    return store.execute(_RESTORED, (number, '%"kind":"restored"%')).fetchone() is not None
 
 
 def _standing(book: Book, reservation: Reservation) -> tuple[str, int]:
