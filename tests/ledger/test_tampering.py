@@ -292,6 +292,29 @@ class TestRollback:
             assert ledger.remaining("people") == PureDP(0)
             assert ledger.verify() is True
 
+    @pytest.mark.parametrize("head", [True, False])
+    def test_what_was_open_in_the_backup_is_charged_again(self, tmp_path, head):
+        """Its answer may have left since: another draw under the same charge would be one that nobody paid for."""
+        path, ask = tmp_path / "budget.db", {"who": "ada", "what": "plan"}
+        with Ledger(path) as ledger:
+            ledger.open("people", PureDP(1), who="owner")
+            charge = ledger.reserve({"people": TENTH}, **ask)
+        shutil.copy(path, tmp_path / "backup.db")
+        with Ledger(path) as ledger:
+            ledger.settle(charge, b"an answer that leaves")
+        for beside in tmp_path.glob("budget.db-*"):
+            beside.unlink()
+        shutil.copy(tmp_path / "backup.db", path)
+        if not head:
+            path.with_name("budget.db.head").unlink()
+        with Ledger(path) as ledger:
+            ledger.restore(ledger.frozen.losses, who="owner", why="the disk died")
+            assert ledger.waiting({"people": TENTH}, **ask) is None
+            assert ledger.reserve({"people": TENTH}, **ask).attempt == 1
+            assert ledger.spent("people") == PureDP("0.2")
+            assert ledger.reserve({"people": TENTH}, **ask).attempt == 2, "what was begun since is taken over"
+            assert ledger.verify() is True
+
     def test_a_ledger_in_good_order_is_not_restored(self, tmp_path):
         with Ledger(tmp_path / "budget.db") as ledger, pytest.raises(LedgerError, match="not frozen"):
             ledger.restore({}, who="owner", why="just so")

@@ -324,6 +324,25 @@ def test_backups_of_both_sides_open_together(filled: Place, tmp_path: Path) -> N
         cl.vault.Keys.load(tmp_path / "none.keys")
 
 
+def test_a_backup_that_was_killed_is_none_and_is_made_again(
+    filled: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise Killed
+
+    monday, half = tmp_path / "monday.keys", tmp_path / "monday.keys.state"
+    for name in ("copy", "call_copied"):
+        with monkeypatch.context() as once:
+            once.setattr(f"cloister.vault.{'database.Database' if name == 'copy' else 'state.State'}.{name}", killed)
+            with pytest.raises(Killed):
+                filled.keys.backup(monday)
+        assert half.exists()
+        with pytest.raises(cl.InvalidParameter, match="the file is missing"):
+            cl.vault.Keys.load(monday)
+    filled.keys.backup(monday)
+    cl.vault.Keys.load(monday).close()
+
+
 def test_a_backup_opens_until_its_last_day_and_goes_on_if_it_is_used(
     filled: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import operator
+import os
 import shutil
 import sqlite3
 from contextlib import suppress
@@ -276,3 +277,24 @@ def test_the_command_replaces_the_key_while_no_proxy_runs(tmp_path: Path) -> Non
         owner = next(line for line in found.splitlines() if len(line.split(" ")[0]) == 64).split(" ")[0]
     assert f"owner {owner}" in said("show")
     assert "every record" in said("verify")
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_folder_whose_making_was_killed_is_made_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    turns, link = count(1), os.link
+
+    def dies(*how: Any) -> None:
+        link(*how)
+        if next(turns) == turn:
+            raise RuntimeError
+
+    command = ["vault", "init", str(tmp_path / "owner"), "--store", f"sqlite:///{tmp_path}/sealed.db"]
+    with monkeypatch.context() as once:
+        once.setattr(os, "link", dies)
+        assert type(CliRunner().invoke(cli, command).exception) is RuntimeError
+    CliRunner().invoke(cli, command)
+    shown = CliRunner().invoke(cli, ["vault", "show", "--data", str(tmp_path / "owner")])
+    assert shown.exit_code == 0, shown.exception
+    assert CliRunner().invoke(cli, command).exit_code, "the keys that are there stay"

@@ -9,6 +9,7 @@ import contextlib
 import csv
 import io
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -44,7 +45,6 @@ _CLINICS = "Three clinics are processes of their own, each with its rows, key an
 PURPOSE = "first look"
 _BUDGET = 3
 _PUBLISHING = timedelta(days=90)
-_HERE = Path(".")
 _PSQL = 5433
 _ALGORITHM = "middle-age"
 _CODE = """def middle(rows):
@@ -175,7 +175,7 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool, s
 
         held.enter_context(private_files())
         held.enter_context(serving_lock(settings))
-        usual = Settings(data=_HERE)
+        usual = Settings(data=Path())
         exactly = port is not None or settings.port != usual.port
         at = held.enter_context(_listening(settings.host, settings.port, exactly=exactly))
         with _listening(settings.host, settings.pg_port or _PSQL, exactly=settings.pg_port != usual.pg_port) as free:
@@ -221,22 +221,28 @@ def _listening(host: str, port: int, *, exactly: bool) -> socket.socket:
 
 
 def _furnished(hub: Hub) -> dict[str, Caller]:
-    """The people of the demonstration; with their data sets and grants, where this folder has none yet."""
+    """The people of the demonstration, with their data sets and grants; what this folder has of them already stays."""
     from cloister.hub.decisions.callers import caller_for
     from cloister.hub.platform.accounts import add_person
     from cloister.hub.records.people import person_of_address
 
     callers: dict[str, Caller] = {}
     with hub.database.begin() as db:
-        fresh = person_of_address(db, PEOPLE["owner"][1]) is None
         for key, (name, email, roles, _) in PEOPLE.items():
             person = person_of_address(db, email) or add_person(hub, db, email=email, name=name, roles=roles)
             caller = caller_for(hub, db, person.id)
             assert caller is not None
             callers[key] = caller
-    if fresh:
-        _register(hub, callers["owner"], callers["analyst"])
+    _register(hub, callers["owner"], callers["analyst"])
     return callers
+
+
+def _is_made(hub: Hub, name: str) -> bool:
+    """Whether a data set of this name is there, or was: a demonstration that was ended while it was made goes on."""
+    from cloister.hub.records.catalogue import DataSet
+
+    with hub.database.reading() as db:
+        return db.query(DataSet).filter(DataSet.name == name).first() is not None
 
 
 def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
@@ -244,63 +250,65 @@ def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
     from cloister.hub.records.declarations import declaration_of
     from cloister.tables import PrivateTable
 
-    found, opened = tables(), set[str]()
-    for name, (title, about, population) in _TABLES.items():
-        table = found[name]
+    missing = [name for name in _TABLES if not _is_made(hub, name)]
+    found = tables() if missing else {}
+    for name in missing:
+        table, (title, about, population) = found[name], _TABLES[name]
         how: dict[str, Any] = {"public": True}
         if isinstance(table, PrivateTable):
-            budget = None if population in opened else PureDP(_BUDGET)
-            how = {
-                "declaration": declaration_of(table) | {"reasons": _REASONS[name]},
-                "population": population,
-                "budget": budget,
-                "listed": True,
-            }
-            opened.add(population)
+            declaration = declaration_of(table) | {"reasons": _REASONS[name]}
+            how = {"declaration": declaration, "population": population, "budget": PureDP(_BUDGET), "listed": True}
         register(hub, owner, name=name, title=title, about=about, source=[_as_csv(table.source)], kind="csv", **how)
-        if isinstance(table, PrivateTable):
-            _grant(hub, owner, analyst, name)
-    from cloister.hub.platform.access import grant
-
+    for name in _REASONS:
+        _grant(hub, owner, analyst, name)
     until = (hub.now() + _PUBLISHING).date().isoformat()
-    rules = {"actions": ["release.publish"], "until": until}
-    grant(hub, owner, data_set="census", role="publisher", members={"people": [analyst.email]}, rules=rules)
+    _grant(hub, owner, analyst, "census", "publisher", actions=["release.publish"], until=until)
     _bring(hub, owner, analyst)
 
 
 def _bring(hub: Hub, owner: Caller, analyst: Caller) -> None:
     """An algorithm that runs near rows; its provider lets the analyst run it."""
-    from cloister.hub.platform.access import grant, register_algorithm
+    from cloister.hub.platform.access import register_algorithm
     from cloister.hub.platform.access.granting import grant_in, own_algorithm
+    from cloister.hub.records.access import Algorithm
 
     settings = {"code": _CODE, "inputs": ["age"], "names": ["age"], "low": ["17"], "high": ["90"], "blocks": 50}
     about = "The middle age of each block of people; their noisy mean leaves."
     with hub.database.begin() as db:
-        title = "The middle of ages"
-        register_algorithm(hub, db, owner, name=_ALGORITHM, title=title, service="guests", settings=settings, about=about)
-        _, which = own_algorithm(hub, db, owner, _ALGORITHM)
-        rules = {"actions": ["algorithm.run"], "only_with": ["census"]}
-        draft = {"role": "runner", "members": {"people": [analyst.email]}, "rules": rules}
-        grant_in(hub, db, owner, which, draft)
-    near = {"actions": ["algorithm.run", "release.see", "release.download"], "algorithms": [_ALGORITHM]}
-    grant(hub, owner, data_set="census", role="runner", members={"people": [analyst.email]}, rules=near)
+        if db.query(Algorithm).filter(Algorithm.name == _ALGORITHM).first() is None:
+            named = {"name": _ALGORITHM, "title": "The middle of ages", "about": about}
+            register_algorithm(hub, db, owner, **named, service="guests", settings=settings)
+            _, which = own_algorithm(hub, db, owner, _ALGORITHM)
+            rules = {"actions": ["algorithm.run"], "only_with": ["census"]}
+            grant_in(hub, db, owner, which, {"role": "runner", "members": {"people": [analyst.email]}, "rules": rules})
+    near = ["algorithm.run", "release.see", "release.download"]
+    _grant(hub, owner, analyst, "census", "runner", actions=near, algorithms=[_ALGORITHM])
 
 
 @contextlib.contextmanager
 def _clinics(hub: Hub, people: dict[str, Caller]) -> Iterator[None]:
     """Three sites that run; they are made where this folder has none yet. The hub serves already, so that they can call it."""
     folder = hub.settings.path("sites")
-    if not folder.exists():
+    if not _is_made(hub, CLINICS):
+        shutil.rmtree(folder, ignore_errors=True)
         _join_clinics(hub, people["owner"], folder)
-        _grant(hub, people["owner"], people["analyst"], CLINICS)
+    _grant(hub, people["owner"], people["analyst"], CLINICS)
     with _running_clinics(hub, folder, hub.settings.origin):
         yield
 
 
-def _grant(hub: Hub, owner: Caller, analyst: Caller, name: str) -> None:
+def _grant(hub: Hub, owner: Caller, analyst: Caller, name: str, role: str = "analyst", **rules: Any) -> None:
+    """Once: what was revoked since stays so."""
     from cloister.hub.platform.access import grant
+    from cloister.hub.records.access import Grant
+    from cloister.hub.records.catalogue import DataSet
 
-    grant(hub, owner, data_set=name, role="analyst", members={"people": [analyst.email]}, rules={"actions": sorted(_MAY)})
+    with hub.database.reading() as db:
+        given = db.query(Grant).join(DataSet, DataSet.id == Grant.object)
+        if given.filter(DataSet.name == name, Grant.role == role).first() is not None:
+            return
+    members = {"people": [analyst.email]}
+    grant(hub, owner, data_set=name, role=role, members=members, rules=rules or {"actions": sorted(_MAY)})
 
 
 def _as_csv(source: Any) -> bytes:

@@ -77,9 +77,10 @@ def init(folder: Path, store: str) -> None:
 
     own_files()
     folder.mkdir(parents=True, exist_ok=True)
-    Keys.generate(folder / "owner.keys").close()
+    if not (folder / "owner.keys").exists():
+        (folder / "vault.toml").write_text(_TEMPLATE.format(store=json.dumps(store, ensure_ascii=False)), encoding="utf-8")
     make_key_file(folder / "proxy.token", new_key().hex() + "\n")
-    (folder / "vault.toml").write_text(_TEMPLATE.format(store=json.dumps(store, ensure_ascii=False)), encoding="utf-8")
+    Keys.generate(folder / "owner.keys").close()  # last: a folder with keys is whole
     click.echo(f"now declare collections in {folder / 'vault.toml'}, and keep a copy of {folder / 'owner.keys'} elsewhere")
 
 

@@ -17,6 +17,7 @@ from cloister.ledger.head import Account
 from cloister.ledger.measure import Units, charged_units, decode, encode, guarantee_of, in_measure, kind_of, units_down, units_up
 from cloister.ledger.records import Bound, Reservation
 from cloister.ledger.request import Request
+from cloister.ledger.store import Store
 from cloister.privacy.guarantee import Guarantee
 
 LARGEST_RELEASE = 500 * 2**20
@@ -33,6 +34,7 @@ _STANDING = """SELECT outcomes.state, outcomes.attempt, releases.settled
     WHERE charges.population = ? AND charges.what = ? AND charges.id = ?"""
 
 
+_RESTORED = "SELECT 1 FROM lines WHERE sequence > ? AND payload LIKE ? LIMIT 1"
 _DRAWN = "SELECT spent, slack FROM draws WHERE population = ? AND who = ? AND what = ?"
 _BOUND = "SELECT population FROM sources WHERE source = ?"
 
@@ -340,14 +342,20 @@ def _reservation(request: Request, number: int, *, attempt: int) -> Reservation:
 
 
 def earlier_attempt(book: Book, request: Request) -> int | None:
-    """The reservation that this request may take over, if there is one."""
+    """The reservation that this request may take over, if there is one: after a restored backup none of before, since its answer
+    may have left in the lines that are missing."""
     place = (next(iter(request.costs)), request.what)
     for (number,) in book.store.execute(_EARLIER, place).fetchall():
         payload = book.payload(number)
         same = payload["kind"] == "reserved" and payload["who"] == request.who and payload["costs"] == request.encoded
-        if same and payload.get("rerun", True):
+        if same and payload.get("rerun", True) and not restored_since(book.store, number):
             return int(number)
     return None
+
+
+def restored_since(store: Store, number: int) -> bool:
+    """Whether the ledger was restored from a backup after this line."""
+    return store.execute(_RESTORED, (number, '%"kind":"restored"%')).fetchone() is not None
 
 
 def _standing(book: Book, reservation: Reservation) -> tuple[str, int]:

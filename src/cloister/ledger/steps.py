@@ -24,8 +24,6 @@ _TABLE = """CREATE TABLE IF NOT EXISTS steps (
 _OPENING = "steps of "
 _LAST = "SELECT last, step, content FROM steps WHERE id = ?"
 _NAMED = "SELECT MIN(id), MAX(id) FROM charges WHERE population = ? AND what = ?"
-_RESTORED = "SELECT 1 FROM lines WHERE sequence > ? AND payload LIKE ? LIMIT 1"
-_RESTORED_LINE = '%"kind":"restored"%'
 
 
 class LastStep(NamedTuple):
@@ -97,7 +95,7 @@ def last_step(store: Store, key: bytes, population: str, what: str) -> LastStep:
 
 
 def _refuse_restored(store: Store, after: int, what: str) -> None:
-    if store.execute(_RESTORED, (after, _RESTORED_LINE)).fetchone() is not None:
+    if operations.restored_since(store, after):
         raise LedgerError(
             f"{what} goes no further",
             why="the ledger was restored from a backup since, and steps that it does not know of may have left",

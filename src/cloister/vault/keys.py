@@ -174,12 +174,12 @@ class Keys:
             )
         if Path(path).exists():
             raise InvalidParameter("The backup was not made", why="the file is there already", instead="another path")
-        make_key_file(Path(path), _text(self._master, self._names, self._before))
         make_key_file(_state_of(Path(path)), "")
         self._state.database.copy(_state_of(Path(path)))
         copy = State(_state_of(Path(path)))
         copy.call_copied(expires)  # what is written after the backup used positions that the copy does not know
         copy.database.close()
+        make_key_file(Path(path), _text(self._master, self._names, self._before))  # last: keys without a state are no backup
 
     @property
     def log_key(self) -> bytes:

@@ -443,6 +443,20 @@ def test_a_regression_is_learnt_over_sites_as_a_job(play: Play, monkeypatch: pyt
         assert 19 < each.spent.rho <= 20  # type: ignore[union-attr]
 
 
+def test_a_regression_over_sites_under_a_budget_without_a_delta_is_refused_before_there_is_a_job(
+    open_one: tuple[Play, str],
+) -> None:
+    """A table of the hub's own would be learnt from under a pure ε; over sites the noise is Gaussian."""
+    play, _ = open_one
+    with play.house.hub.database.reading() as db:
+        [row] = db.query(DataSet).filter(DataSet.name == "hospitals")
+    play.house.grant(row, play.analyst, by=play.owner, actions=("dataset.see", "learn.run", "release.see"))
+    order = {"table": "hospitals", "method": "LogisticRegression", "features": ["age"], "target": "sex", "spend": "20"}
+    answer = play.analyst.client.post("/api/v1/models", json=order | {"purpose": "care"}, headers=play.analyst.bearer)
+    assert answer.status_code == 422, answer.text
+    assert "needs a δ" in answer.text
+
+
 def test_a_table_of_the_hub_and_the_rows_of_sites_are_asked_as_one(open_one: tuple[Play, str]) -> None:
     """A pool of both: one answer, noise of the sites, every population charged; and the comparison of alone and together."""
     play, address = open_one

@@ -5,9 +5,11 @@ The links are those that the menu shows, the forms are those that the pages hold
 
 from __future__ import annotations
 
+import importlib
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,13 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from cloister.cli.demo_hub import PEOPLE, _furnished
+from cloister.cli import demo_hub
+from cloister.cli.demo_hub import _REASONS, _TABLES, CLINICS, PEOPLE, _clinics, _furnished
 from cloister.compress import attackers
 from cloister.hub.platform.accounts import login_link
 from cloister.hub.platform.jobs import Workers
+from cloister.hub.records.access import Grant
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from tests.guests.unhurried import unhurry
 from tests.hub.house import Clock, House
@@ -238,3 +243,46 @@ def said(text: str) -> str:
     """What a page refuses."""
     found = re.search(r'role="alert".*?</div>', text, re.DOTALL)
     return " ".join(re.sub("<[^>]*>", " ", found[0] if found else "").split())
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "turn"),
+    [
+        ("cloister.hub.platform.catalogue", "register", 3),
+        ("cloister.hub.platform.access", "grant", 2),
+        ("cloister.hub.platform.access", "register_algorithm", 1),
+        ("cloister.cli.demo_hub", "make_key_file", 2),
+        ("cloister.hub.services.sites.joining", "join", 1),
+    ],
+)
+def test_a_demonstration_that_was_killed_while_it_was_made_goes_on(
+    house: House, monkeypatch: pytest.MonkeyPatch, where: str, name: str, turn: int
+) -> None:
+    class Killed(BaseException): ...
+
+    turns, real = iter(range(1, 100)), getattr(importlib.import_module(where), name)
+
+    def dies(*given: Any, **named: Any) -> Any:
+        if next(turns) == turn:
+            raise Killed
+        return real(*given, **named)
+
+    def made() -> None:
+        with _clinics(house.hub, _furnished(house.hub)):
+            pass
+
+    monkeypatch.setattr(demo_hub, "_running_clinics", lambda *_: nullcontext())
+    with monkeypatch.context() as once:
+        once.setattr(f"{where}.{name}", dies)
+        with pytest.raises(Killed):
+            made()
+    made()
+    with house.hub.database.reading() as db:
+        roles = [
+            (name, role) for name, role in db.execute(select(DataSet.name, Grant.role).join(Grant, Grant.object == DataSet.id))
+        ]
+        assert {*db.scalars(select(DataSet.name))} == {*_TABLES, CLINICS}
+    private = (*_REASONS, CLINICS)
+    assert sorted(roles) == sorted(
+        [*((each, role) for each in private for role in ("analyst", "listed")), ("census", "publisher"), ("census", "runner")]
+    )

@@ -147,7 +147,7 @@ class Charges:
         if left and left != {each.over for each in noted}:
             raise Conflict(
                 "The second attempt was not made",
-                why="the data set, or what a grant leaves of it, has changed since it was charged; the charge stands",
+                why="the data set, what a grant leaves of it, or the ledger has changed since it was charged; the charge stands",
                 instead="submit it again",
             )
         for each in noted:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from cloister.noise import Allowance
 from cloister.session import Delegate
 from cloister.session.planning.abilities import check_rows
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
     from cloister.learn.frame.encoding import Encoder
+    from cloister.privacy import Guarantee
     from cloister.session import Measurer, Plan, Question, Spending
     from cloister.tables import PrivateTable
 
@@ -41,10 +43,13 @@ def first_question(
     return None
 
 
-def check_readable(model: PrivateModel, name: str, table: PrivateTable, encoder: Encoder) -> None:
-    """Refuse a method of rows where the table's engine hands out none, and no sums over them that do."""
-    if not (model._from_engine(table, encoder) or (table.abilities.row_sums and model._takes_sums())):
+def check_readable(model: PrivateModel, name: str, table: PrivateTable, encoder: Encoder, spend: Guarantee) -> None:
+    """Refuse a method of rows where the table's engine hands out none, and no sums over them that do under this promise."""
+    if table.abilities.rows or model._from_engine(table, encoder):
+        return
+    if not (table.abilities.row_sums and model._takes_sums()):
         check_rows(name, table)
+    Allowance(spend, currency="rho")
 
 
 class _Explaining(Delegate):

@@ -187,7 +187,7 @@ class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
         from cloister.learn.assessment.made_up import fit_within, made_up
         from cloister.learn.frame.first_question import check_readable
 
-        check_readable(model, found.order.table, found.table, encoder)
+        check_readable(model, found.order.table, found.table, encoder, found.cost)
         try:
             X, y = made_up(model, encoder, _FEW)
             fit_within(model, X, y, found.cost, rows=found.table.max_rows or 1)
