@@ -155,6 +155,7 @@ def test_the_report_is_public_and_the_comparison_is_marked(folder: Path) -> None
         ("sample people.csv", "The model is invalid"),
         ("report model.json --out x.pdf", "ending"),
         ("fit people.csv --bounds age=0:99 --bins age=many --out x.json", "no number of bins"),
+        ("fit people.csv --bounds age=0:99 --bins age=² --out x.json", "no number of bins"),
         ("fit people.csv --bounds age=0:99 --bins pay --out x.json", "'pay' is unknown"),
         ("fit people.csv --bounds age=0:99 --rules age>200 --out x.json", "age>200"),
         ("fit people.csv --bounds age=0:99,sex=F|M --method microaggregation --rules age>20 --out x.json", "makes no marginals"),

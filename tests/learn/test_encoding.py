@@ -143,3 +143,20 @@ def test_a_number_is_the_text_that_a_table_reads_it_as() -> None:
     category = Category(["1", "2", "true", "0.5"])
     assert [category.encode(each) for each in values] == [0, 1, 2, 3, None, None, None, 1, None]
     assert Encoder.of({"ward": category}, ["ward"]).transform({"ward": np.array([1, 2])}).tolist() == [[1, 0, 0, 0], [0, 1, 0, 0]]
+
+
+def test_a_day_that_pandas_calls_nat_is_missing() -> None:
+    pandas = pytest.importorskip("pandas")
+    days = pandas.Series(pandas.to_datetime(["1969-12-31", None]))
+    found = Encoder.of({"born": Date("1960-01-01", "1970-12-31")}, ["born"]).transform({"born": days})
+    np.testing.assert_array_equal(found, [[-1], [np.nan]])
+
+
+def test_columns_of_arrow_and_one_row_alone_are_encoded_as_lists_are() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"age": Integer(0, 99), "sex": Category(["F", "M"]), "born": Date("1960-01-01", "1970-12-31"), "ill": Boolean()}
+    rows = {"age": [30, None], "sex": ["M", None], "born": [datetime.date(1969, 12, 31), None], "ill": [True, False]}
+    encoder = Encoder.of(columns, list(columns))
+    np.testing.assert_array_equal(encoder.transform(arrow.table(rows)), encoder.transform(rows))
+    one = encoder.transform({name: values[0] for name, values in rows.items()})
+    np.testing.assert_array_equal(one, encoder.transform(rows)[:1])

@@ -136,6 +136,8 @@ def test_files(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(fitted().to_json(), encoding="utf-8")
     assert load(path).mean_.shape == (2,)
+    path.write_text(fitted().to_json(), encoding="utf-8-sig")
+    assert load(path).mean_.shape == (2,), "an editor may begin it with a byte order mark"
     with pytest.raises(InvalidParameter, match="a file is given as a Path"):
         load(str(path))
     with pytest.raises(InvalidParameter, match="no file"):

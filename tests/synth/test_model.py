@@ -94,6 +94,8 @@ def test_what_cannot_be_drawn_is_refused(sure: SyntheticModel, asked: dict[str, 
 
 def test_a_model_survives_its_file(sure: SyntheticModel, tmp_path: Path) -> None:
     sure.save(tmp_path / "model.json")
+    (tmp_path / "marked.json").write_bytes("\ufeff".encode() + (tmp_path / "model.json").read_bytes())  # as an editor saves it
+    assert cl.synth.load(tmp_path / "marked.json").to_json() == cl.synth.load(tmp_path / "model.json").to_json()
     back = cl.synth.load(tmp_path / "model.json")
     assert str(back) == str(sure)
     assert (back.cost, back.charges, back.marked) == (sure.cost, sure.charges, True)

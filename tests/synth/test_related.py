@@ -114,6 +114,8 @@ def test_both_answer_and_survive_the_file(fitted: Any, tmp_path: Path) -> None:
     assert all(low <= each <= high for each, low, high in zip(exact, answer.low()["n"], answer.high()["n"], strict=True))
     model.save(tmp_path / "model.json")
     back = RelatedModel.load(tmp_path / "model.json")
+    (tmp_path / "model.json").write_bytes("\ufeff".encode() + (tmp_path / "model.json").read_bytes())  # as an editor saves it
+    assert str(RelatedModel.load(tmp_path / "model.json")) == str(model)
     one, other = (each.sample(50, random=Random.deterministic(2)) for each in (model, back))
     assert {name: frame.to_pydict() for name, frame in one.items()} == {name: frame.to_pydict() for name, frame in other.items()}
     assert str(back) == str(model)

@@ -191,3 +191,10 @@ def test_a_column_that_is_no_place_is_refused() -> None:
         with pytest.raises(CloisterError, match="outside is invalid"):
             fit_journeys(session, "people", spend=1, moment="at", x="at", y="x", outside="clip")  # type: ignore[arg-type]
         assert str(session.spent) == "ε = 0"
+
+
+def test_moments_of_arrow_are_moments() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    times = ["2026-03-02T08:00", None, "2026-03-02T08:01"]
+    places = [[52.0, 4.3]] * 3
+    assert clean_points(arrow.array(times), places).kept.tolist() == clean_points(times, places).kept.tolist() == [0, 2]

@@ -382,3 +382,11 @@ def test_names_that_numpy_holds_are_texts_and_whole_numbers() -> None:
     roads = RoadGraph({"node": list(np.arange(2)), "x": [0, 1], "y": [0, 1]}, {"from": [np.int64(0)], "to": [np.int64(1)]})
     assert roads.names == [0, 1]
     assert type(roads.names[0]) is int
+
+
+def test_tables_of_arrow_make_the_graph_that_lists_make() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    nodes = {"node": ["a", "b"], "longitude": [4.3, 4.4], "latitude": [52.0, 52.0]}
+    edges = {"from": ["a"], "to": ["b"], "length": [9000.0]}
+    made, listed = RoadGraph(arrow.table(nodes), arrow.table(edges)), RoadGraph(nodes, edges)
+    assert (made.digest, made.length("a", "b")) == (listed.digest, 9000.0)

@@ -230,7 +230,7 @@ def _bins(text: str) -> Any:
     from cloister.synth import QuantileBins
 
     name, equals, number = text.partition("=")
-    if equals and not number.strip().isdigit():
+    if equals and not number.strip().isdecimal():
         raise InvalidParameter(f"--bins {text} is invalid", why=f"{number!r} is no number of bins", instead="--bins pay=50")
     return QuantileBins(name.strip(), int(number)) if equals else QuantileBins(name.strip())
 

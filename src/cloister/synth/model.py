@@ -333,7 +333,7 @@ def load(path: str | Path) -> Any:
 def text_at(path: str | Path) -> str:
     """The text of a model's file."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, ValueError):
         raise InvalidParameter(
             f"The model {str(path)!r} is invalid",

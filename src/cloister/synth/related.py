@@ -128,7 +128,7 @@ class RelatedModel:
     def load(cls, path: str | Path) -> RelatedModel:
         """The models of a file that `save` wrote. Only what this library knows is made: no code runs."""
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
             if document["kind"] not in (KIND, IN_ORDER):
                 raise ValueError
             order = str(document["order"]) if document["kind"] == IN_ORDER else None

@@ -99,7 +99,7 @@ def clean_points(
     >>> print(clean_points(times[:3], [[0, 0], [60, 0], [9e5, 0]], fastest=10, degrees=False))
     2 of 3 points stay; left out: 1 too fast
     """
-    clock = moments_of(times if isinstance(times, np.ndarray) and times.ndim == 1 else list(times))
+    clock = moments_of(times if getattr(times, "ndim", 1) == 1 else list(times))
     where, owner = _places(places, len(clock)), _owners(who, len(clock))
     reason = np.zeros(len(clock), dtype=np.int8)
 

@@ -58,6 +58,7 @@ def moments_of(values: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[np.float
     >>> moments_of(["1970-01-02", None, 7]).tolist()
     [86400.0, nan, 7.0]
     """
+    values = values.to_pylist() if hasattr(values, "to_pylist") else values
     array = values if isinstance(values, np.ndarray) else None
     if array is not None and array.dtype.kind == "M":
         array = np.where(np.isnat(array), np.nan, (array - np.datetime64(0, "s")) / np.timedelta64(1, "s"))

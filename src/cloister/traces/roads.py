@@ -509,12 +509,14 @@ def _is_name(name: Any) -> bool:
 
 
 def _has(table: Any, name: str) -> bool:
-    return name in (table if isinstance(table, Mapping) else list(getattr(table, "columns", ())))
+    return name in (table if isinstance(table, Mapping) else getattr(table, "column_names", list(getattr(table, "columns", ()))))
 
 
 def _column(table: Any, what: str, name: str) -> list[Any]:
     try:
-        return [each.item() if isinstance(each, np.generic) else each for each in table[name]]
+        found = table[name]
+        cells = found.to_pylist() if hasattr(found, "to_pylist") else found  # Arrow's own cells are not values
+        return [each.item() if isinstance(each, np.generic) else each for each in cells]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InvalidParameter(
             f"{what} is invalid",

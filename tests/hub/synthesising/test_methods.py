@@ -266,6 +266,8 @@ def test_quantiles_are_bought_for_a_part_of_what_the_price_says(stage: Stage) ->
         ("age = x, y", "'x'"),
         ("age = 1 quantiles", "from 2 to"),
         ("age = calendar", "no days"),
+        ("age = 1 Quantiles", "from 2 to"),  # as telephones begin a word
+        ("age = Calendar", "no days"),
     ],
 )
 def test_ranges_that_cannot_be_measured_are_refused_before_anything_is_charged(stage: Stage, ranges: str, said: str) -> None:

@@ -86,7 +86,8 @@ class Encoder:
         return np.concatenate(parts, axis=1) if parts else np.empty((0, 0))
 
     def transform(self, frame: Any) -> npt.NDArray[np.float64]:
-        """Features from values: a mapping of lists, or a pandas or polars frame. What is not declared becomes NaN."""
+        """Features from values: a mapping of lists, or of the values of one row, or a pandas, polars or Arrow frame. What is not
+        declared becomes NaN."""
         rows = {}
         for name, domain in self.columns:
             try:
@@ -95,7 +96,7 @@ class Encoder:
                 raise UnknownColumn(
                     f"The column {name!r} is missing", why="the model learnt from it", instead=f'{{"{name}": […]}}'
                 ) from None
-            rows[name] = _coded(domain, values)
+            rows[name] = _coded(domain, values if hasattr(values, "__iter__") and not isinstance(values, str) else [values])
         if len({len(codes) for codes in rows.values()}) > 1:
             raise InvalidParameter("The rows are invalid", why="their columns are of different lengths", instead="equal lengths")
         return self.codes(rows)
@@ -121,7 +122,8 @@ def _coded(domain: Domain, values: Any) -> npt.NDArray[np.int64]:
             found[type(value), value] = domain.null_code if code is None else code
         return found[type(value), value]
 
-    return np.fromiter((code_of(value) for value in list(values)), dtype=np.int64)
+    cells = values.to_pylist() if hasattr(values, "to_pylist") else list(values)  # Arrow's own cells are not values
+    return np.fromiter(map(code_of, cells), dtype=np.int64)
 
 
 def _names(column: str, domain: Domain) -> list[str]:

@@ -61,7 +61,7 @@ def load(source: str | Path) -> Any:
     cloister.errors.InvalidParameter: The model is invalid: 'os.system' is not a model of this library...
     """
     try:
-        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        text = source.read_text(encoding="utf-8-sig") if isinstance(source, Path) else source
     except OSError:
         raise InvalidParameter(
             f"The model {str(source)!r} is invalid", why="no file of that name can be read", instead='load(Path("model.json"))'

@@ -171,6 +171,8 @@ def since_epoch(value: object) -> datetime.timedelta | None:
             value = datetime.datetime.fromisoformat(_LEAP.sub(r"\1:59", value.strip()))
         except ValueError:
             return None
+    if not isinstance(value, datetime.date) or value != value:  # NaT of pandas is a datetime, which no moment equals
+        return None
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=None) - START - (value.utcoffset() or datetime.timedelta())
-    return value - EPOCH if isinstance(value, datetime.date) else None
+    return value - EPOCH

@@ -164,7 +164,7 @@ def _cut(column: str, said: str) -> Asked:
     """
     from cloister.synth import Calendar, QuantileBins  # where they are asked for
 
-    match said.split():
+    match said.casefold().split():
         case ["quantiles"]:
             return QuantileBins(column)
         case [number, "quantiles"]:
