@@ -31,10 +31,9 @@ from sqlalchemy import select
 import cloister as cl
 from cloister.crypto import SigningKey
 from cloister.hub.app import make_app
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import READS
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.access import grant
 from cloister.hub.platform.access.granting import grant_in, own_algorithm
 from cloister.hub.platform.accounts import add_person

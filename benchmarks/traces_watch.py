@@ -70,8 +70,7 @@ def groups() -> None:
 
 def hub() -> None:
     """Batches of 500 readings taken in by a hub's own code: key, quota, encryption, database; without the network."""
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
+    from cloister.hub.hub import Caller, Hub
     from cloister.hub.platform.accounts import add_person
     from cloister.hub.services import all_services
     from cloister.hub.services.streams import release_due

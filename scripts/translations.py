@@ -127,7 +127,7 @@ SHOWN = (
     "work/",
     "releases/",
     "app.py",
-    "caller.py",
+    "hub.py",
     "checking.py",
     "database.py",
     "max_delta.py",

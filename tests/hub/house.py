@@ -26,9 +26,8 @@ from starlette.testclient import TestClient
 
 from cloister.hub import database, migrations, services, serving
 from cloister.hub.app import make_app
-from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.platform.accounts import add_person, hashing, make_token
 from cloister.hub.platform.accounts.sessions import cookie_name

@@ -14,9 +14,9 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, iter_route_contexts
 
 from cloister.errors import AccessDenied
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ROLES
 from cloister.hub.guard import action_of, check_action
+from cloister.hub.hub import Caller
 from cloister.hub.platform.accounts.tokens import PRESETS
 from cloister.hub.platform.catalogue.typed import wide_form
 from cloister.hub.problems import Unauthenticated

@@ -33,8 +33,7 @@ from cloister.query import Session
 from cloister.samples import tables
 
 if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
+    from cloister.hub.hub import Caller, Hub
     from cloister.session import Release
 
 

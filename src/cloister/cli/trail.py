@@ -91,7 +91,7 @@ def accept(data: Path, settings: Path | None, who: str, why: str) -> None:
     \b
     cloister audit-trail accept --data /srv/hub --who "data board" --why "the disk of May"
     """
-    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Caller
     from cloister.hub.platform.trail import accept as accept_loss
 
     with _hub(data, settings) as hub:

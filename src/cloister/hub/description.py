@@ -14,11 +14,11 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import AfterValidator, BaseModel, ConfigDict, GetPydanticSchema
 from pydantic_core import core_schema
 
-from cloister.hub.caller import somebody
 from cloister.hub.database import sound
 from cloister.hub.decisions.policy.actions import NOBODY, actions
 from cloister.hub.decisions.policy.strict import guarantee_text
 from cloister.hub.guard import action_of
+from cloister.hub.hub import somebody
 from cloister.printable import is_printable
 from cloister.privacy import Guarantee
 

@@ -10,9 +10,9 @@ from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 
 from cloister.errors import AccessDenied
-from cloister.hub.caller import Caller, caller_of
 from cloister.hub.decisions.policy import in_scope
 from cloister.hub.decisions.policy.actions import ANYBODY, NOBODY, ROLES, actions
+from cloister.hub.hub import Caller, caller_of
 from cloister.hub.problems import Unauthenticated
 
 

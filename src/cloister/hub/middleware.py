@@ -39,10 +39,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
-from cloister.hub.caller import NOBODY, Caller, left_out_for
 from cloister.hub.database import LEFT_OUT
 from cloister.hub.guard import check_action
-from cloister.hub.hub import Hub
+from cloister.hub.hub import NOBODY, Caller, Hub, left_out_for
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.sent_once import sent_once
 from cloister.hub.service import Direct

@@ -18,8 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cloister.crypto import Keyring
 from cloister.errors import CloisterError
-from cloister.hub.caller import caller_of
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Hub, caller_of
 from cloister.hub.problems import problem_of
 from cloister.hub.web.errors import answer
 from cloister.hub.web.forms import ONCE_FIELD

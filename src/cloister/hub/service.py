@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
     from starlette.responses import Response
 
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
+    from cloister.hub.hub import Caller, Hub
     from cloister.hub.records.access import Project
     from cloister.hub.releases.kinds import ReleaseKind
     from cloister.hub.releases.tables import FreeTable

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import update
 
-from cloister.hub.caller import Caller
+from cloister.hub.hub import Caller
 from cloister.hub.platform.accounts import links
 from cloister.hub.records.accounts import OneTimeLink, Person, PersonRole
 from cloister.hub.records.people import person_of_address

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloister.hub.caller import Caller
+from cloister.hub.hub import Caller
 from cloister.hub.platform.accounts.links import password_link
 from cloister.hub.platform.accounts.notices import notices
 from cloister.hub.records.people import person_of_address

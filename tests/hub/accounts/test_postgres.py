@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller
+from cloister.hub.hub import Caller
 from cloister.hub.platform.accounts import links, people, second_factor, throttle, totp
 from cloister.hub.records.accounts import Person, PersonRole
 from scripts import postgres

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cloister.hub.caller import Caller
+from cloister.hub.hub import Caller
 from cloister.hub.services.asking.watching import look_later, watched, watching
 
 ADA, BOB = Caller(id="ada", via="system"), Caller(id="bob", via="system")

@@ -9,9 +9,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_for
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform import access, accounts, catalogue, trail
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.services import asking

@@ -16,8 +16,7 @@ from typing import Any, NoReturn
 
 from cloister.cli import cli
 from cloister.hub import middleware
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.jobs import submit
 from cloister.hub.records.accounts import Person

@@ -8,8 +8,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import digest, new_secret
 from cloister.hub.records.accounts import Person, PersonRole, WebSession
 from cloister.hub.web.forms import TOKEN_FIELD

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail import SERVICE
 from cloister.hub.records.accounts import Person
 from cloister.hub.service import Service

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cloister.hub.caller import Caller
+from cloister.hub.hub import Caller
 from cloister.hub.platform.trail import question_details, watch, write_alone
 from cloister.hub.platform.trail.alerts import Notice, Sensitivity, _alike, alerts, notices
 from cloister.hub.platform.trail.fingerprints import closeness, fingerprint

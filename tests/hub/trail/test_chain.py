@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import NOBODY, Caller
+from cloister.hub.hub import NOBODY, Caller
 from cloister.hub.keys import hub_keyring, rotate
 from cloister.hub.platform.trail import BrokenLine, accept, verify, write, write_alone
 from cloister.hub.platform.trail.profiles import read_history

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from cloister.hub.caller import Caller
+from cloister.hub.hub import Caller
 from cloister.hub.platform import access, accounts, trail
 from cloister.hub.platform.trail import write_alone
 from cloister.hub.platform.trail.alerts import Notice, _keep

@@ -9,8 +9,7 @@ from click.testing import CliRunner
 from sqlalchemy import text
 
 from cloister.cli.trail import audit_trail
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail import SERVICE, verify, write_alone
 from cloister.hub.settings import Settings
 

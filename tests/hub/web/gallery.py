@@ -14,14 +14,13 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.responses import PlainTextResponse, Response
 
-from cloister.hub.caller import Caller
+from cloister.hub.hub import Caller
 from cloister.hub.keys import hub_keyring
 from cloister.hub.middleware import POLICY
 from cloister.hub.problems import Problem
 from cloister.hub.service import Card, Link, Service
 from cloister.hub.settings import Settings
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.home import home_pages
 from cloister.hub.web.languages import LANGUAGES, language_of
 from cloister.hub.web.render import TEMPLATES, Assets, make_environment, render, request_language, respond

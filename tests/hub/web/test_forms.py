@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from cloister.errors import AccessDenied, InvalidParameter
-from cloister.hub.caller import NOBODY
+from cloister.hub.hub import NOBODY
 from tests.hub.web.gallery import ADA, make_gallery
 
 WHO = {"name": "Lin"}

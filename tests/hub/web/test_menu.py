@@ -13,8 +13,8 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ROLES
+from cloister.hub.hub import Caller
 from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.hub.services import all_services
 from cloister.hub.web.languages import LANGUAGES, language_of

@@ -9,7 +9,7 @@ import pytest
 from jinja2 import UndefinedError
 from starlette.testclient import TestClient
 
-from cloister.hub.caller import Caller
+from cloister.hub.hub import Caller
 from cloister.hub.web.render import PAGE, environment
 from tests.hub.web.browser import strict
 from tests.hub.web.gallery import ADA, environment_of, make_gallery

@@ -8,8 +8,7 @@ from typing import Any
 from sqlalchemy import Row, bindparam, func, literal_column, select, update
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller, Via
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub, Via
 from cloister.hub.ids import digest
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.access import ProjectMember

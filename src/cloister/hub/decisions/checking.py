@@ -8,10 +8,9 @@ from zoneinfo import ZoneInfo
 from sqlalchemy.orm import Session
 
 from cloister.errors import AccessDenied, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import Facts, facts_of, inside, project_of, who_of
 from cloister.hub.decisions.policy import Context, Decision, Object, Spend, actions, decide, decide_together, denied
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.accounts import Person
 
 

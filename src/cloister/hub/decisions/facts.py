@@ -12,11 +12,10 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller
 from cloister.hub.database import OF_ONE_MOMENT, readable
 from cloister.hub.decisions.policy import GrantFacts, MandatoryRule, Members, Object, Policy, Rules, Who
 from cloister.hub.generation import generation
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.access import Algorithm, Grant, InstitutionRule, Project, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet, DataSetPart
 from cloister.hub.records.policies import Policies, Unreadable, grant_in_row, policies_in_row, rule_in_row

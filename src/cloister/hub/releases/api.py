@@ -8,10 +8,9 @@ from pydantic import create_model
 from starlette.responses import Response
 
 from cloister.errors import InvalidParameter, Missing
-from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.decisions.facts import facts_of, project_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View, Which
 from cloister.hub.releases.pooling import pooling_api

@@ -13,8 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter, Missing
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.releases import StoredRelease

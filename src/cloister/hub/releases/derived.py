@@ -15,13 +15,12 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session as Db
 from sqlalchemy.orm import defer
 
-from cloister.hub.caller import Caller
 from cloister.hub.database import last_seen, of_each, older_than
 from cloister.hub.decisions.checking import allowed, allowed_together, context_of, refusal_of
 from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
 from cloister.hub.decisions.policy import Decision, Object, Policy, Source
 from cloister.hub.decisions.policy.shares import by_closing
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policy_in
 from cloister.hub.records.releases import StoredRelease

@@ -13,9 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import inherit
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.labels import check_title
 from cloister.hub.platform.trail import write

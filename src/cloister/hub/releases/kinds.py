@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.web.languages import Language
 from cloister.privacy import Guarantee

@@ -10,11 +10,10 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import RedirectResponse, Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Object, Policy, actions
 from cloister.hub.decisions.policy.shares import PUBLISH
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.records.access import Project
@@ -26,8 +25,7 @@ from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View, Which, kind_
 from cloister.hub.releases.pooling import pooling_pages
 from cloister.hub.releases.reading import file_of, own_release, releases_of, seen_release, titles_of
 from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import is_open, render, request_gettext, request_language
 from cloister.hub.web.routing import After, Confidence, Number, Pages
 

@@ -12,16 +12,14 @@ from pydantic import Field
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.description import Taken, example
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.releases.deriving import keep_derived, read_sources
 from cloister.hub.releases.kinds import ReleaseKind
 from cloister.hub.releases.reading import read_release, releases_of
 from cloister.hub.releases.shapes import ReleaseLine, Title
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render
 from cloister.hub.web.routing import Pages, Routes
 from cloister.hub.work.concurrency import working

@@ -17,13 +17,12 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response, StreamingResponse
 
 from cloister.errors import AccessDenied, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_for
 from cloister.hub.decisions.checking import allowed, context_of, refusal_of
 from cloister.hub.decisions.facts import facts_of, who_of
 from cloister.hub.decisions.policy import Decision, Object
 from cloister.hub.decisions.policy.shares import SHARE, asleep, let_in, not_let_in
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail import left
 from cloister.hub.records.access import Algorithm, Grant, ProjectMember
 from cloister.hub.records.catalogue import DataSet

@@ -11,11 +11,10 @@ from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import own_project
 from cloister.hub.decisions.policy import why
 from cloister.hub.decisions.policy.shares import SHARE
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.labels import check_title
 from cloister.hub.platform.trail import write
 from cloister.hub.records.access import Project

@@ -15,9 +15,8 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Object
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail import write_alone
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import AsTable, TableAnswer, View, kind_of

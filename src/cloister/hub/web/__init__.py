@@ -3,7 +3,7 @@
 - `render.py`: a template and its values become a page, with what every template can use; files with an address that changes with
   them. `formats.py`: how numbers, times and guarantees are written. `languages.py`: texts in the reader's language; words of the
   database, for people.
-- `forms.py`: what a page posts, checked against forgery. `flashes.py`: one sentence for the page after a redirect.
+- `forms.py`: what a page posts, checked against forgery, and one sentence for the page after it.
 - `home.py`: the first page, and the choices of look and language.
 - `templates/macros/`: the parts that pages are made of. `static/`: one style sheet, one script, one file of icons.
 

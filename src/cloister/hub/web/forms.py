@@ -1,21 +1,25 @@
 """What a page posts: parsed, limited in size, and refused where it does not come from a page of ours made for this browser.
 
 The token of a form is a signature of the sign-in (or, before there is one, of a random cookie), so a page of another site, or of
-another sign-in, has none that fits. Handlers take `form: FormDep`.
+another sign-in, has none that fits. Handlers take `form: FormDep` and answer with `go`: where to go, and a sentence for the page
+there ("Access was granted."), carried by a signed cookie that this page removes.
 """
 
+import base64
+import binascii
+import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from cloister.errors import AccessDenied, InvalidParameter
-from cloister.hub.caller import caller_of
-from cloister.hub.hub import Hub, hub_of
+from cloister.hub.hub import Hub, caller_of, hub_of
 from cloister.hub.ids import new_secret, same
 from cloister.tables.sourcing.reading import representable
 
@@ -26,6 +30,9 @@ _VISIT = "cloister-visit"
 _FIELDS = 1000
 _FILES = 4
 _PART = 2**21
+_FLASH = "cloister-flash"
+_SECONDS = 120
+_LONGEST = 600
 
 
 def listed(text: str) -> list[str]:
@@ -185,3 +192,43 @@ def _not_ours() -> AccessDenied:
 
 
 FormDep = Annotated[Form, Depends(form_of)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flash:
+    """A sentence and its tone: good, info, warn or bad."""
+
+    text: str
+    tone: str = "good"
+
+
+def go(request: Request, path: str, said: str = "", tone: str = "good") -> RedirectResponse:
+    """The answer to a form: go to a page, which says the sentence."""
+    response = RedirectResponse(path, status_code=303)
+    if said:
+        flash(request, response, said, tone)
+    return response
+
+
+def flash(request: Request, response: Response, text: str, tone: str = "good") -> None:
+    """Have the next page of this browser say a sentence. No secret belongs in it."""
+    hub = hub_of(request)
+    content = base64.urlsafe_b64encode(json.dumps([text[:_LONGEST], tone]).encode()).decode()
+    keep_cookie(hub, response, _FLASH, f"{content}.{hub.keys.sign('flash', content)}", _SECONDS)
+
+
+def read_flashes(request: Request) -> list[Flash]:
+    """What this page should say; what was not signed here is not said."""
+    content, _, signature = request.cookies.get(_FLASH, "").rpartition(".")
+    if not content or not hub_of(request).keys.signed("flash", content, signature):
+        return []
+    try:
+        text, tone = json.loads(base64.urlsafe_b64decode(content))
+    except (ValueError, binascii.Error):
+        return []
+    return [Flash(text=str(text), tone=tone if tone in ("good", "info", "warn", "bad") else "info")]
+
+
+def forget_flashes(response: Response) -> None:
+    """They were said."""
+    response.delete_cookie(_FLASH, path="/")

@@ -12,8 +12,7 @@ from functools import partial
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from cloister.hub.caller import CallerDep
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.service import Card
 from cloister.hub.web.formats import is_address, zone_of
 from cloister.hub.web.forms import FormDep, keep_cookie

@@ -35,15 +35,13 @@ from starlette.types import Scope
 
 from cloister import local, together
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller, caller_of, left_out_for
 from cloister.hub.decisions.policy.actions import ROLES
 from cloister.hub.guard import check_action
-from cloister.hub.hub import hub_of
+from cloister.hub.hub import Caller, caller_of, hub_of, left_out_for
 from cloister.hub.ids import new_id
 from cloister.hub.web import formats
-from cloister.hub.web.flashes import forget_flashes, read_flashes
 from cloister.hub.web.formats import zone_of
-from cloister.hub.web.forms import ONCE_FIELD, TOKEN_FIELD, keep_visit, token_of
+from cloister.hub.web.forms import ONCE_FIELD, TOKEN_FIELD, forget_flashes, keep_visit, read_flashes, token_of
 from cloister.hub.web.languages import LANGUAGES, N_, NC_, Language, as_shown, choose, language_of
 from cloister.hub.web.menu import REFUSED, Menu, help_address, help_for, menu_of
 from cloister.hub.web.speaking import voiced

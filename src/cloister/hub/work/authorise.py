@@ -16,13 +16,12 @@ from typing import Any, Generic, Protocol, TypeVar
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check_together, context_of
 from cloister.hub.decisions.facts import Facts, facts_of, known_generation, project_of, who_of
 from cloister.hub.decisions.held import Decided, Exchanged, Held
 from cloister.hub.decisions.policy import Context, Decision, Object, Policy, Spend, decide, derived
 from cloister.hub.generation import claim_generation, read_generation
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue import live_of
 from cloister.hub.work.bounds import account_of, bounded, bounds_of, money_of
 from cloister.privacy import Guarantee

@@ -19,13 +19,12 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import Facts, project_account, who_of
 from cloister.hub.decisions.policy import Context, Decision, Object, Spend, ceilings
 from cloister.hub.decisions.policy.decision import LEFT
 from cloister.hub.decisions.policy.risk import most_within
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.budgets import sees_budget
 from cloister.hub.web.languages import N_

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from cloister.errors import TooMany
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 
 _WORKING, _LOOKING = "asking seats", "explaining seats"
 _WAITING = 2

@@ -26,8 +26,7 @@ from sqlalchemy.orm import Session as Db
 from starlette.concurrency import run_in_threadpool
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.problems import Conflict
 from cloister.hub.records.asking import Idempotency
 from cloister.hub.work.recheck import check_unchanged

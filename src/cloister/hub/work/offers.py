@@ -12,12 +12,11 @@ from itertools import product
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check_together, context_of
 from cloister.hub.decisions.facts import Facts, facts_of
 from cloister.hub.decisions.policy import Decision, Object, actions
 from cloister.hub.decisions.policy.methods import offered
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.access import algorithms_of
 from cloister.hub.platform.catalogue import live_of
 from cloister.hub.records.access import Algorithm

@@ -7,10 +7,9 @@ from typing import Any, cast
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import Facts, data_set_object, facts_of
 from cloister.hub.decisions.policy import Decision, Object
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.catalogue import owned
 from cloister.hub.records.catalogue import DataSet

@@ -18,15 +18,13 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.guidance import guidance_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep, ungrouped
+from cloister.hub.web.forms import Form, FormDep, go, ungrouped
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render
 from cloister.hub.web.routing import IdempotencyKey, Pages, Routes

@@ -16,11 +16,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, Conflict, LedgerError
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.held import steadily
 from cloister.hub.decisions.policy import inherit
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.labels import check_purpose, check_title
 from cloister.hub.platform.access import under

@@ -11,11 +11,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object
 from cloister.hub.decisions.held import steadily
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.jobs import Stopped, caller_of_job
 from cloister.hub.platform.trail import write
 from cloister.hub.records.catalogue import DataSet

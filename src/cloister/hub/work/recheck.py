@@ -16,12 +16,11 @@ from typing import Any
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, Conflict, Missing, stored_name
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_again, caller_for
 from cloister.hub.decisions.checking import check_together
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.generation import generation
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.access import under
 from cloister.hub.platform.trail import write_alone
 from cloister.hub.work.authorise import Authorised

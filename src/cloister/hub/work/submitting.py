@@ -7,8 +7,7 @@ from typing import TypeVar
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.jobs import Stopped
 from cloister.hub.service import Progress
 from cloister.hub.work.idempotency import Claim, once

@@ -11,9 +11,8 @@ Other services use the names below. What may not live here: a decision of its ow
 
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Action, register_actions
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.access.algorithms import algorithms_of as algorithms_of
 from cloister.hub.platform.access.algorithms import contradicted as contradicted
 from cloister.hub.platform.access.algorithms import named_algorithm as named_algorithm

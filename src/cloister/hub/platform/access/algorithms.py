@@ -18,13 +18,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from cloister.errors import Conflict, InvalidDeclaration, InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check, context_of, no_algorithm
 from cloister.hub.decisions.facts import facts_of, who_of
 from cloister.hub.decisions.policy import actions, decide, strict
 from cloister.hub.decisions.policy.strict import load
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.granting import own_algorithm
 from cloister.hub.platform.trail import of_algorithm, write

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 from fastapi import Body, Query
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.description import Limit
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access import requests
 from cloister.hub.platform.access.api_models import AccessGiven, AccessWish, Items, NewGrant, Refusing, Saying, paged
 from cloister.hub.platform.access.granting import grant, grants_on, own_data_set, revoke_in

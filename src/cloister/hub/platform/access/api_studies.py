@@ -6,10 +6,9 @@ from typing import Annotated, Any
 from fastapi import Body, Path
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import of_each
 from cloister.hub.description import Limit, read_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access import algorithms, projects
 from cloister.hub.platform.access.api_models import (
     AlgorithmOut,

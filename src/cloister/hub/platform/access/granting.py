@@ -8,12 +8,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidDeclaration, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check, context_of, no_algorithm
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Context, GrantFacts, Object, Spend, Who, actions, decide, words
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.days import days_in
 from cloister.hub.platform.access.drafts import check_grant, condition_columns

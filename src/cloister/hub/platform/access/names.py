@@ -13,11 +13,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidDeclaration
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import GrantFacts, Object
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.access import AccessRequest, Algorithm, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet

@@ -7,10 +7,9 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.errors import Missing
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.policy.actions import ALGORITHM_PROVIDER
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access.algorithms import (
     algorithms_of,
     count_runs,
@@ -27,8 +26,7 @@ from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Name, done
 from cloister.hub.platform.access.views import grant_views
 from cloister.hub.platform.trail import titles
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
 

@@ -12,14 +12,13 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.errors import Missing
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import readable
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Object, Policy, actions
 from cloister.hub.decisions.policy.actions import READS
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access.days import last_day
 from cloister.hub.platform.access.drafts import Typed
 from cloister.hub.platform.access.names import names_in

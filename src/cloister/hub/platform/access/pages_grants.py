@@ -8,12 +8,11 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, Conflict, Missing
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import DAYS
 from cloister.hub.decisions.policy.methods import titled
 from cloister.hub.guard import check_action
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access.drafts import PRESETS, Typed, bundles_for, draft_of, grantable, with_purposes
 from cloister.hub.platform.access.granting import confirm_in, grant_in, grants_on, newcomers, own_data_set, revoke_in
 from cloister.hub.platform.access.names import person_called
@@ -22,8 +21,7 @@ from cloister.hub.platform.access.requests import to_decide
 from cloister.hub.platform.access.views import conflict_views, grant_views, preview, request_views, unreadable_views
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
 from cloister.privacy import Guarantee

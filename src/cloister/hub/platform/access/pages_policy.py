@@ -6,17 +6,15 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import Response
 
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access.drafts import Typed
 from cloister.hub.platform.access.parts import done
 from cloister.hub.platform.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
 from cloister.hub.platform.access.views import conflict_views, rule_views, unreadable_views
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
 

@@ -7,20 +7,18 @@ from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import project_object
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access import projects
 from cloister.hub.platform.access.drafts import Typed, draft_of, grantable, rules_in, with_purposes
 from cloister.hub.platform.access.granting import own_data_set
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.pages_grants import budget_of
 from cloister.hub.platform.access.parts import Name, done
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 

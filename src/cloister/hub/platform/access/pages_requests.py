@@ -8,10 +8,9 @@ from fastapi import Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access import projects, requests
 from cloister.hub.platform.access.days import last_day
 from cloister.hub.platform.access.drafts import Typed, draft_of, grantable, rules_in, with_purposes
@@ -23,8 +22,7 @@ from cloister.hub.platform.access.requests import say, thread
 from cloister.hub.platform.access.views import request_views
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.service import Card
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from cloister.errors import CloisterError
 from cloister.hub.hub import Hub
 from cloister.hub.problems import beside_form
-from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import go
 from cloister.hub.web.render import render
 
 SEEN = r"^[^\x00-\x1f]*$"

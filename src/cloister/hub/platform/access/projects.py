@@ -15,12 +15,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from cloister.errors import Conflict, InvalidDeclaration, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check
 from cloister.hub.decisions.facts import project_object
 from cloister.hub.decisions.policy import GrantFacts
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.algorithms import checked_name
 from cloister.hub.platform.access.granting import (

@@ -11,11 +11,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloister.errors import Conflict, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed, check, own_project
 from cloister.hub.decisions.policy import GrantFacts, Object
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access.days import days_in
 from cloister.hub.platform.access.drafts import check_grant

@@ -8,7 +8,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidDeclaration, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import MandatoryRule, check_amount
@@ -16,7 +15,7 @@ from cloister.hub.decisions.policy.actions import READS
 from cloister.hub.decisions.policy.methods import check_methods
 from cloister.hub.decisions.policy.strict import load
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.records.access import InstitutionRule

@@ -13,8 +13,7 @@ Other services use the names below.
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.accounts.links import first_link as first_link
 from cloister.hub.platform.accounts.links import invite as invite
 from cloister.hub.platform.accounts.links import login_link as login_link

@@ -15,10 +15,9 @@ from fastapi import Path, Query, Request
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import PersonDep
 from cloister.hub.database import of_each
 from cloister.hub.description import Limit, Taken, example, read_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import HubDep, PersonDep
 from cloister.hub.platform.accounts import links, people, sessions, tokens
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import folded, person_by_id

@@ -12,9 +12,8 @@ from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from cloister.errors import AccessDenied, Conflict, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, STEWARD, actions
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.platform.accounts.people import check_roles, log_event, roles_of
 from cloister.hub.records.accounts import OneTimeLink, Person

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from fastapi import Request
 
 from cloister.errors import Conflict, InvalidParameter
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.accounts import links, second_factor, sessions, throttle
 from cloister.hub.platform.accounts.hashing import LONGEST, plain
 from cloister.hub.platform.accounts.parts import parts_of

@@ -7,17 +7,15 @@ from fastapi import Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import Damaged
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.accounts import second_factor, sessions, tokens
 from cloister.hub.platform.accounts.log_in import change_password
 from cloister.hub.platform.accounts.notices import notices
 from cloister.hub.platform.accounts.pages_common import again, password_twice
 from cloister.hub.platform.accounts.people import clean, log_event
 from cloister.hub.records.accounts import ApiToken, Person
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.languages import LANGUAGES
 from cloister.hub.web.render import ZONE_COOKIE, render, request_gettext
 from cloister.hub.web.routing import Pages

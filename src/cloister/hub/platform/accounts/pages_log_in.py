@@ -7,15 +7,13 @@ from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import CallerDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import CallerDep, Hub, HubDep
 from cloister.hub.platform.accounts import links, second_factor, sessions, sign_on
 from cloister.hub.platform.accounts.log_in import enter_by_link, enter_by_password, pass_second_factor
 from cloister.hub.platform.accounts.notices import said_at_sign_in
 from cloister.hub.platform.accounts.pages_common import again, back_to, entered_by, onward, password_twice
 from cloister.hub.platform.accounts.people import log_event
-from cloister.hub.web.flashes import flash
-from cloister.hub.web.forms import FormDep, keep_cookie
+from cloister.hub.web.forms import FormDep, flash, keep_cookie
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 

@@ -8,16 +8,14 @@ from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from cloister.errors import AccessDenied, CloisterError
-from cloister.hub.caller import Caller, CallerDep, PersonDep
 from cloister.hub.decisions.callers import must_have_second_factor
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep, PersonDep
 from cloister.hub.platform.accounts import second_factor, sessions, totp
 from cloister.hub.platform.accounts.log_in import prove_code
 from cloister.hub.platform.accounts.pages_common import again, back_to, onward
 from cloister.hub.platform.accounts.people import as_person, log_event
 from cloister.hub.records.accounts import Person
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 

@@ -11,9 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from cloister.errors import AccessDenied, Conflict, InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, OFFERED_ROLES, ROLES, STEWARD
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.accounts import sessions
 from cloister.hub.records.accounts import ApiToken, OneTimeLink, Person, PersonRole

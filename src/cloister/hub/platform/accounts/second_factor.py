@@ -13,8 +13,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from cloister.errors import Conflict, InvalidParameter, Missing
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.accounts import totp
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.accounts import Person, RecoveryCode, WebSession

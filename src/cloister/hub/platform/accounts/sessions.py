@@ -14,9 +14,8 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.errors import Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import USED_EACH, caller_from, caller_of_token, must_have_second_factor, standing
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.records.accounts import Attempts, Person, SignOn, WebSession
 from cloister.hub.settings import Settings

@@ -14,9 +14,8 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cloister.errors import AccessDenied, Conflict, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import OFFERED_ROLES
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.platform.accounts import sessions
 from cloister.hub.platform.accounts.links import still_good, unused

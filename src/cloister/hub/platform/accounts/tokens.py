@@ -11,11 +11,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from cloister.errors import Conflict, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
 from cloister.hub.decisions.callers import TOKEN_PREFIX, caller_again
 from cloister.hub.decisions.policy.actions import ANYBODY, NOBODY, Action, actions
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.platform.accounts.people import clean, log_event
 from cloister.hub.records.accounts import ApiToken, Person, WebSession

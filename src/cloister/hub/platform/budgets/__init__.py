@@ -11,9 +11,8 @@ What may not live here: a sum of charges of its own (the ledger's counts), a dec
 
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Action, register_actions
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.budgets.granted import shares_of_project
 from cloister.hub.platform.budgets.guidance import USUAL, Advice, advice, odds
 from cloister.hub.platform.budgets.reading import sees_budget

@@ -8,11 +8,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloister.errors import CloisterError, Conflict, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of, own_project
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import Object, Spend, check_amount
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.access import say, spoken

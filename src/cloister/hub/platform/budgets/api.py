@@ -9,9 +9,8 @@ from fastapi import Path, Query
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import PersonDep
 from cloister.hub.description import READABLE, Limit, Taken, Told, example, read_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import HubDep, PersonDep
 from cloister.hub.platform.budgets import acts
 from cloister.hub.platform.budgets.granted import granted_shares
 from cloister.hub.platform.budgets.pages import NAME

@@ -12,11 +12,10 @@ from pydantic import BaseModel, Field
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import GrantFacts
 from cloister.hub.description import Told
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.access import Names, members_text, names_in
 from cloister.hub.records.access import Grant, Project, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet

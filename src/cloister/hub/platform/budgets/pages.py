@@ -20,10 +20,9 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access import Typed, thread
 from cloister.hub.platform.budgets import acts
 from cloister.hub.platform.budgets.granted import granted_shares
@@ -42,9 +41,8 @@ from cloister.hub.platform.catalogue import window_with
 from cloister.hub.problems import problem_of
 from cloister.hub.records.people import names_of
 from cloister.hub.service import Card
-from cloister.hub.web.flashes import go
 from cloister.hub.web.formats import figures, zone_of
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import ZONE_COOKIE, render, request_gettext
 from cloister.hub.web.routing import Number, Pages

@@ -16,12 +16,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cloister.errors import Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of, project_account
 from cloister.hub.decisions.policy import Object, Policy, closing_policy
 from cloister.hub.description import Told
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.budgets.granted import GrantedOut
 from cloister.hub.records.access import Project
 from cloister.hub.records.catalogue import Population

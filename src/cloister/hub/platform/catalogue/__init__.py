@@ -16,8 +16,7 @@ What may not live here: a decision about who may what (`access`), a release of a
 
 from sqlalchemy.orm import Session as Db
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue.joint import SITES as SITES
 from cloister.hub.platform.catalogue.joint import Joined as Joined
 from cloister.hub.platform.catalogue.joint import SiteRows as SiteRows

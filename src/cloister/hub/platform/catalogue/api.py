@@ -12,9 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import Missing
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.description import Limit, read_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.arrivals import arrivals_of, connected, discard, kept, kind_of, received
 from cloister.hub.platform.catalogue.metadata import from_outside

@@ -14,8 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from cloister.errors import Conflict, InvalidParameter, Missing
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue.sources import authorities_of, reached, table_store_of
 from cloister.hub.platform.trail import write

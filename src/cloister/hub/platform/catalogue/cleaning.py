@@ -17,8 +17,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue.arrivals import stored, table_in
 from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.records.catalogue import Arrival

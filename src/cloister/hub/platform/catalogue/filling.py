@@ -12,8 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.platform.catalogue.typed import beginning, declared_places, lines_of, places_typed, values_of

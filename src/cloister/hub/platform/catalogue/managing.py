@@ -11,11 +11,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, Conflict, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, STEWARD
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.joint import SITES, check_sites, joined_in
 from cloister.hub.platform.catalogue.live import live_of

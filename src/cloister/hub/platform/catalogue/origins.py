@@ -15,8 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue.windows import apart, populations_ever
 from cloister.hub.platform.trail import raise_alert
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population

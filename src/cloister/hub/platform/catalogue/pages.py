@@ -6,9 +6,8 @@ from urllib.parse import urlencode
 from fastapi import Path, Query, Request
 from starlette.responses import Response
 
-from cloister.hub.caller import PersonDep
 from cloister.hub.guidance import guidance
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import HubDep, PersonDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.managing import now_version
 from cloister.hub.platform.catalogue.windows import in_all, populations_ever, window_with, windows_of

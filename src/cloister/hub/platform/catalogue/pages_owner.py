@@ -10,10 +10,9 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, Conflict
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access import UnreadableView, unreadable_views
 from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.filling import declared_by, filled
@@ -29,8 +28,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import is_readable, parts_of, policies_in_row, readable_parts
 from cloister.hub.storage import HeaderColumn
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 

@@ -9,10 +9,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
 from cloister.hub.guidance import guidance, usual
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.arrivals import arrival_of, columns_of, connected, discard, look
 from cloister.hub.platform.catalogue.cleaning import cells_typed
@@ -26,8 +25,7 @@ from cloister.hub.platform.catalogue.windows import EVERY, current, in_all
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.storage import Header
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep, check_token
+from cloister.hub.web.forms import Form, FormDep, check_token, go
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages, attachment

@@ -13,8 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller, PersonDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.arrivals import arrivals_of, discard, kept, kind_of, received
 from cloister.hub.platform.catalogue.cleaning import reading_of
@@ -25,8 +24,7 @@ from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.settings import listed
 from cloister.hub.storage import Reading, SeveralSheets, accepted
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import check_token
+from cloister.hub.web.forms import check_token, go
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages

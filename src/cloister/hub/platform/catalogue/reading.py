@@ -12,12 +12,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.database import damaged, readable
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
 from cloister.hub.decisions.policy import Object, Policy, decide
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail import of_data_set
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.policies import policies_in_row

@@ -16,13 +16,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, Conflict, InvalidParameter, MissingBound
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object
 from cloister.hub.decisions.policy import Spend
 from cloister.hub.decisions.policy.mandatory import alike
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.platform.catalogue.arrivals import connected, discard, kept, sent

@@ -21,9 +21,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller
 from cloister.hub.generation import generation
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.sites import SiteCall, SiteMessage

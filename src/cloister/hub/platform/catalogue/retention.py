@@ -13,10 +13,9 @@ from typing import Any
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session as Db
 
-from cloister.hub.caller import Caller
 from cloister.hub.database import of_each
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.accounts import sweep
 from cloister.hub.platform.catalogue.arrivals import forget_old
 from cloister.hub.platform.catalogue.live import live_of

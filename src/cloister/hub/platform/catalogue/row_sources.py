@@ -14,8 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import Conflict
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue.arrivals import arrival_of, forget, table_in
 from cloister.hub.platform.catalogue.cleaning import cleaned

@@ -13,8 +13,7 @@ from typing import Any
 from sqlalchemy import delete, select
 
 from cloister.errors import Conflict
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue.arrivals import arrival_of, stored, table_in
 from cloister.hub.platform.catalogue.cleaning import cells_asked, cells_said, readings_of, say_cells
 from cloister.hub.platform.catalogue.live import scratch_of

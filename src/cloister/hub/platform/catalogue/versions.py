@@ -12,9 +12,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, Conflict, InvalidDeclaration, InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.joint import SITES
 from cloister.hub.platform.catalogue.managing import destroy_all, now_version

@@ -12,8 +12,7 @@ transaction of `progress.finish`.
 
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.jobs.queue import Superseded as Superseded
 from cloister.hub.platform.jobs.queue import caller_of_job as caller_of_job
 from cloister.hub.platform.jobs.queue import came_of as came_of

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel
 
-from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.decisions.checking import check
 from cloister.hub.description import read_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Caller, CallerDep, HubDep
 from cloister.hub.platform.jobs.pages import JOB
 from cloister.hub.platform.jobs.queue import PAGE, cancel, job_for, jobs_of, object_of
 from cloister.hub.records.jobs import Job

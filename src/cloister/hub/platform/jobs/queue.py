@@ -21,11 +21,10 @@ from sqlalchemy import ColumnElement, and_, event, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter, Missing, TooMany
-from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Problem

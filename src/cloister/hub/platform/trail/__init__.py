@@ -11,8 +11,7 @@ for denials and failures, `left` before a file goes out, and, after each questio
 
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail.alerts import raise_alert as raise_alert
 from cloister.hub.platform.trail.alerts import unseen as unseen
 from cloister.hub.platform.trail.alerts import watch as watch

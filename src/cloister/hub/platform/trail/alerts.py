@@ -17,8 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from cloister.errors import CloisterError, Missing
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail.fingerprints import closeness
 from cloister.hub.platform.trail.profiles import Histories, History, Question, questions_since

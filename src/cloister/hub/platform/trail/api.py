@@ -7,8 +7,7 @@ from fastapi import Query
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from cloister.hub.caller import CallerDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import CallerDep, Hub, HubDep
 from cloister.hub.platform.trail.alerts import alerts, mark_seen
 from cloister.hub.platform.trail.chain import BrokenLine
 from cloister.hub.platform.trail.pages import LINE_NUMBER, NAME

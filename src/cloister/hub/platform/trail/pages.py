@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from cloister.errors import Missing
-from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.platform.trail.alerts import KINDS, alerts, mark_seen, unseen
 from cloister.hub.platform.trail.chain import DATA_SET
 from cloister.hub.platform.trail.profiles import shown
@@ -22,8 +21,7 @@ from cloister.hub.platform.trail.writing import write_alone
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import names_of
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 

@@ -19,9 +19,8 @@ from sqlalchemy.orm import Session
 from starlette.responses import StreamingResponse
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.actions import PROVIDER
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail.chain import ALGORITHM, DATA_SET, key_of
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet, Population

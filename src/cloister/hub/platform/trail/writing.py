@@ -19,9 +19,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.database import Reader, WroteWhileReading
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail.chain import PARTS, START, Act, about, cleaned, no_secrets, seal, text_of
 from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
 from cloister.hub.statements import Statement

@@ -5,8 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from cloister.hub.caller import CallerDep
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.releases.api import kind_api
 from cloister.hub.services.anonymizing.authorised import ACTION
 from cloister.hub.services.anonymizing.order import Anonymizing, Releasing

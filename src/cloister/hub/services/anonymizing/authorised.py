@@ -6,8 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import Conflict
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue import live_of, owned
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.anonymizing.order import Anonymizing

@@ -12,8 +12,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.platform.catalogue import search as data_sets_of
 from cloister.hub.platform.trail import left
@@ -41,8 +40,7 @@ from cloister.hub.services.anonymizing.releasing import ANONYMISING
 from cloister.hub.services.anonymizing.trees import tree_of_lines
 from cloister.hub.services.anonymizing.trying import TRY
 from cloister.hub.services.anonymizing.words import ABSENT, COUNTED, LIKENED, MEASURED, SEARCHED, SPREAD
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import Form, FormDep, go
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.hub.work.ordering import submit_form

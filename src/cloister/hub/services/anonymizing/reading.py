@@ -8,8 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import Conflict, Missing
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue import source_of
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.owner_views import OwnerView

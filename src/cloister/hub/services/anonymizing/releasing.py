@@ -24,8 +24,7 @@ from cloister.errors import (
     MissingDependency,
     UnsupportedQuery,
 )
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.services.anonymizing.authorised import ACTION, WORDS, AuthorisedTable, check_free, ready
 from cloister.hub.services.anonymizing.order import ORDER, Anonymizing
 from cloister.hub.services.anonymizing.reading import csv_digest

@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.access import Project
 from cloister.hub.service import Card, Direct, Guide, Link, Service, routes_in
 from cloister.hub.services.asking.answering import QUESTION, Answered, ask, ask_together, stored

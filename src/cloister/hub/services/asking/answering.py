@@ -15,10 +15,9 @@ from sqlalchemy.orm import Session as Db
 from sqlglot import exp
 
 from cloister.errors import CloisterError, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import Facts
 from cloister.hub.decisions.held import steadily
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.platform.trail import Act, act_of, question_details

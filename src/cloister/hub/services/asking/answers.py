@@ -27,10 +27,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from cloister.errors import CloisterError, EngineError, InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.guidance import guidance_of
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import told_policy

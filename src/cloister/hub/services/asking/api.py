@@ -9,8 +9,7 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.releases.kinds import ANSWERS, View, kind_of
 from cloister.hub.releases.reading import read_release, seen_release
 from cloister.hub.service import Direct

@@ -16,12 +16,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidParameter, UnknownTable
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import context_of, refusal_of
 from cloister.hub.decisions.facts import Facts, facts_of, who_of
 from cloister.hub.decisions.policy import Decision, Object, actions, decide
 from cloister.hub.decisions.policy.grants import kept_for_now
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.asking.question_request import NAME, QuestionRequest, settled

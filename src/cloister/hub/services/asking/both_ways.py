@@ -16,8 +16,7 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.platform.budgets import sees_budget
 from cloister.hub.problems import problem_of

@@ -16,9 +16,8 @@ from sqlalchemy import insert
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller
 from cloister.hub.database import DatabaseUnavailable
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail import Act, write_all
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.statements import Statement

@@ -17,9 +17,8 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guidance import guidance_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.problems import problem_of
@@ -50,8 +49,7 @@ from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import NAME, WISH, QuestionRequest
 from cloister.hub.services.asking.saved import remove, save, saved_of, seen_question
 from cloister.hub.services.asking.showing import KNOWN, of_table, page_of, shown
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep, ungrouped
+from cloister.hub.web.forms import Form, FormDep, go, ungrouped
 from cloister.hub.web.languages import Language
 from cloister.hub.web.pictures import themed
 from cloister.hub.web.render import is_fragment, render, request_gettext, request_language

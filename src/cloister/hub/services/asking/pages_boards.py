@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.decisions.callers import caller_for
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.people import names_of
@@ -37,8 +36,7 @@ from cloister.hub.services.asking.boards import (
 from cloister.hub.services.asking.charts import alt_text, chart_pages, chart_svg, has_chart, has_hollow
 from cloister.hub.services.asking.publishing import frame_policy, may_publish, publish, revoke_view, seen_view, views_of
 from cloister.hub.services.asking.showing import shown
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.languages import Language
 from cloister.hub.web.maps import Map, map_of, said_beside
 from cloister.hub.web.render import render, request_gettext, request_language

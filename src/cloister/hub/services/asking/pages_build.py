@@ -17,8 +17,7 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, UnknownTable
-from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.releases.reading import releases_of
 from cloister.hub.releases.tables import tables_of

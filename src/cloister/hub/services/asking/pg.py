@@ -20,10 +20,9 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import server_context
 from cloister.errors import AccessDenied, InvalidParameter, Missing, UnsupportedQuery
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_of_token
 from cloister.hub.guard import check_action
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.people import folded

@@ -7,11 +7,10 @@ from fractions import Fraction
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check_together
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Decision
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.services.asking.authorised import QUERY, AuthorisedQuestion, costs_of, plan_of, ready, spend_for
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.work.bounds import Left, account_of, left_of, money_of

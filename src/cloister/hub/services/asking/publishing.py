@@ -19,11 +19,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.database import readable
 from cloister.hub.decisions.callers import caller_for
 from cloister.hub.decisions.policy.shares import PUBLISH
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access import days_in
 from cloister.hub.platform.trail import write

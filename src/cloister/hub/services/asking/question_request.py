@@ -8,9 +8,8 @@ from typing import Any
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.strict import only
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.access import contradicted, named_algorithm
 from cloister.privacy import Guarantee

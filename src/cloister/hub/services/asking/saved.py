@@ -4,11 +4,10 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.database import last_seen, older_than
 from cloister.hub.decisions.checking import check, own_project
 from cloister.hub.decisions.policy import Object
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.records.asking import SavedQuestion

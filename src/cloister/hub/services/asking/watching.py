@@ -9,8 +9,7 @@ import threading
 import time
 from typing import TypeAlias
 
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail import watch
 
 _LOG = logging.getLogger("cloister.hub.asking")

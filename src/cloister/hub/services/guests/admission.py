@@ -21,8 +21,7 @@ from sqlalchemy.orm import Session as Db
 from cloister.errors import AccessDenied, Conflict, InvalidParameter
 from cloister.guests import Guest
 from cloister.guests.declared import declared_digest
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.platform.catalogue import live_of, seen

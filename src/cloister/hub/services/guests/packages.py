@@ -17,18 +17,16 @@ from cloister.errors import CloisterError, Conflict, InvalidDeclaration, Invalid
 from cloister.guests import Guest, run_tests, run_trial
 from cloister.guests.package import MOST_BYTES, unpacked
 from cloister.guests.trial import Trial
-from cloister.hub.caller import Caller, CallerDep, PersonDep
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy.strict import load
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep, PersonDep
 from cloister.hub.platform.access import next_version, register_algorithm, settings_of
 from cloister.hub.platform.catalogue import seen
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Algorithm
 from cloister.hub.services.guests.admission import NAME, declared_table
 from cloister.hub.services.guests.settings import check_settings, guest_of
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import check_token
+from cloister.hub.web.forms import check_token, go
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages, Routes

@@ -17,10 +17,9 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, Missing
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access import algorithms_of
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Algorithm
@@ -32,8 +31,7 @@ from cloister.hub.services.guests.admission import ADMIT, NAME, needed_by, revie
 from cloister.hub.services.guests.reviewing import order_review
 from cloister.hub.services.guests.running import ACTION
 from cloister.hub.services.guests.settings import guest_of
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep
+from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages

@@ -8,9 +8,8 @@ from typing import Any
 
 from cloister.errors import Conflict, InvalidParameter
 from cloister.guests import audit_declared, run_trial
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import check_amount
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.service import JobType, Progress
 from cloister.hub.services.guests.admission import Reviewed, keep_found, reviewed

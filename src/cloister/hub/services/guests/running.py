@@ -16,9 +16,8 @@ from sqlalchemy.orm import Session as Db
 from cloister.errors import InvalidParameter
 from cloister.guests import Guest
 from cloister.guests.blocks import Blocks
-from cloister.hub.caller import Caller
 from cloister.hub.description import example
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.records.access import Algorithm

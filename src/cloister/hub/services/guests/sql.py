@@ -14,8 +14,7 @@ import numpy as np
 
 from cloister.errors import Conflict, EngineError, InvalidParameter
 from cloister.guests.blocks import Failed
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease

@@ -4,8 +4,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from cloister.hub.caller import CallerDep
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.services.joint_learning.exact import EXACT, ExactJoint, before
 from cloister.hub.services.joint_learning.order import ACTION
 from cloister.hub.services.joint_learning.results import owned_results, take_away

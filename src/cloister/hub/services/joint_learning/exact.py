@@ -23,9 +23,8 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import fingerprint
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.description import example
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.catalogue import lines_of
 from cloister.hub.platform.jobs import Stopped

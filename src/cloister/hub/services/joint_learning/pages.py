@@ -7,8 +7,7 @@ from fastapi import APIRouter
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
-from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.platform.catalogue import lines_of
 from cloister.hub.services.joint_learning.learning import parties
 from cloister.hub.services.joint_learning.order import ACTION, METHODS

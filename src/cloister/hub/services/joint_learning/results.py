@@ -13,10 +13,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import refusal_of
 from cloister.hub.decisions.policy import Decision
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.trail import left
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease

@@ -8,9 +8,8 @@ from typing import Any
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.description import example
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.offer import Offer

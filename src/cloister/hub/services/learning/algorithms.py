@@ -12,10 +12,9 @@ from typing import Any
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy.methods import check_methods, offered
 from cloister.hub.decisions.policy.strict import only
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.access import contradicted, named_algorithm
 from cloister.hub.services.learning.order import Training, class_of, model_of
 from cloister.hub.web.languages import N_

@@ -8,10 +8,9 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from cloister.errors import Missing
-from cloister.hub.caller import CallerDep
 from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.description import Taken, example
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release
 from cloister.hub.services.learning.algorithms import ACTION

@@ -21,8 +21,7 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
 from cloister.hub.cache import cached
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.services.learning.algorithms import ACTION, settled
 from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.models import MODEL, as_kept, judged

@@ -9,9 +9,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.decisions.policy.methods import offered
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.releases.pages import release_page
@@ -23,8 +22,7 @@ from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import Training
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
 from cloister.hub.services.learning.released import FreeTraining, offered_table, submit_free
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import FormDep, check_token
+from cloister.hub.web.forms import FormDep, check_token, go
 from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render

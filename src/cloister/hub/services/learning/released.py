@@ -11,9 +11,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from cloister.errors import CloisterError, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.description import example
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.releases.derived import check_derived
 from cloister.hub.releases.deriving import keep_derived, read_sources

@@ -5,10 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict
 
-from cloister.hub.caller import CallerDep, PersonDep
 from cloister.hub.description import example
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import CallerDep, HubDep, PersonDep
 from cloister.hub.services.pooling.comparing import WayOut, compare
 from cloister.hub.services.pooling.making import Line, NewPool, PoolOut, make, pool_named, pools
 from cloister.hub.web.routing import Routes

@@ -16,9 +16,8 @@ from sqlalchemy.orm import Session as Db
 from sqlglot import exp
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import facts_of
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.services.pooling.making import HIDDEN, PoolOut
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, visible

@@ -16,10 +16,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, InvalidDeclaration
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.facts import parts_by_data_set
 from cloister.hub.description import example
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue import PooledRows, Wanted, made_of, seen
 from cloister.hub.records.catalogue import DataSet
 from cloister.privacy import Guarantee

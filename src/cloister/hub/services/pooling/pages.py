@@ -7,15 +7,13 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller, CallerDep, PersonDep
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, CallerDep, Hub, HubDep, PersonDep
 from cloister.hub.platform.catalogue import money_of, populations_of, search
 from cloister.hub.problems import problem_of
 from cloister.hub.services.pooling.comparing import WayOut, compare
 from cloister.hub.services.pooling.making import NewPool, make, pool_named, pools
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import Form, FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 

@@ -15,8 +15,7 @@ from typing import Any
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidParameter, LedgerError
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.jobs import Stopped
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.projecting.kinds import DIRECTIONS, PROJECTED

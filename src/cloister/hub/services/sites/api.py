@@ -7,10 +7,9 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.crypto import fingerprint
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.description import example
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.catalogue import key_of
 from cloister.hub.services.sites.joining import Joining, Standing, change_roster, join, standings
 from cloister.hub.web.routing import Routes

@@ -14,8 +14,7 @@ from typing import Any
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import Conflict, InvalidDeclaration, InvalidParameter
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.catalogue import (
     SITES,
     Joined,

@@ -9,14 +9,12 @@ from starlette.responses import Response
 
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.catalogue import coordinators_of, key_of, lines_of, money_of, populations_of
 from cloister.hub.problems import problem_of
 from cloister.hub.services.sites.joining import Joining, change_roster, join, roster_before, roster_of, standings
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep, counted
+from cloister.hub.web.forms import Form, FormDep, counted, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 from cloister.together import Roster

@@ -11,9 +11,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import CallerDep
 from cloister.hub.description import Taken, example, read_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.platform.accounts import identify
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.streams.intake import MOST, Sent, receive

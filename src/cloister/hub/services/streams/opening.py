@@ -13,11 +13,10 @@ from sqlalchemy import delete, select, true
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import CloisterError, Conflict, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.database import last_seen, of_each, older_than
 from cloister.hub.decisions.checking import allowed, check, context_of
 from cloister.hub.decisions.policy import Context, Object, Spend, check_amount
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.trail import write

@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, PersonDep
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.services.streams.opening import (
@@ -24,8 +23,7 @@ from cloister.hub.services.streams.opening import (
     streams_of,
 )
 from cloister.hub.services.streams.showing import shown
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep, listed
+from cloister.hub.web.forms import Form, FormDep, go, listed
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import After, Number, Pages
 from cloister.hub.work.ordering import whole

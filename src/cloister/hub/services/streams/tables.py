@@ -20,9 +20,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.policy import Object
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.releases.kinds import TableAnswer
 from cloister.hub.releases.tables import FreeTable

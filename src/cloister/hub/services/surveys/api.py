@@ -12,10 +12,9 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
-from cloister.hub.caller import CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.description import Taken, example, read_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release

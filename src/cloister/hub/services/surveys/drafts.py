@@ -9,11 +9,10 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import Conflict, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey, JointReportRow, JointTicket, SurveyTicket

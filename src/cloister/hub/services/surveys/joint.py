@@ -24,10 +24,9 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.crypto import fingerprint
 from cloister.errors import Conflict, InvalidParameter, Missing, MissingDependency
-from cloister.hub.caller import Caller
 from cloister.hub.database import damaged
 from cloister.hub.decisions.checking import check
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.keys import stored_secret
 from cloister.hub.labels import check_purpose
@@ -312,7 +311,7 @@ def _put_noise_in(row: HeldJointSurvey) -> None:
 
 
 def _open_sums(hub: Hub, db: Db, row: HeldJointSurvey, shares: Sequence[Any]) -> None:
-    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Caller
     from cloister.together.prio3.servers import opened
 
     survey, n = survey_of(row), reports_of(db, row)["counted"]

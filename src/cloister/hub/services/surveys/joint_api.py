@@ -10,10 +10,9 @@ from fastapi import Header, Query
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session as Db
 
-from cloister.hub.caller import CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.description import Taken, example, read_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.records.surveys import HeldJointSurvey
 from cloister.hub.services.surveys import drafts, joint
 from cloister.hub.services.surveys.counting import asked

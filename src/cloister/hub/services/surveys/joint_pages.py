@@ -9,16 +9,14 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import of_each
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.records.surveys import HeldJointSurvey, HeldSurvey
 from cloister.hub.services.surveys import drafts, joint
 from cloister.hub.services.surveys.composing import options_typed
 from cloister.hub.services.surveys.counting import asked, is_open
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep, ungrouped
+from cloister.hub.web.forms import Form, FormDep, go, ungrouped
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import After, Number, Pages
 from cloister.privacy import text_of

@@ -13,9 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import Conflict, InvalidParameter
-from cloister.hub.caller import Caller
 from cloister.hub.description import example
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.labels import check_title
 from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.records.releases import StoredRelease

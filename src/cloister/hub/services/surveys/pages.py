@@ -10,9 +10,8 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.database import of_each
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.records.surveys import HeldSurvey, SurveyTicket
@@ -33,9 +32,8 @@ from cloister.hub.services.surveys.modelling import (
 )
 from cloister.hub.services.surveys.results import results_file, results_of, shown, tallied
 from cloister.hub.services.surveys.words import looked_for
-from cloister.hub.web.flashes import go
 from cloister.hub.web.formats import brief
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import Form, FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import After, Number, Pages
 from cloister.local.survey import Number as NumberQuestion

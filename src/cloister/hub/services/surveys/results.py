@@ -16,8 +16,7 @@ from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
 from cloister.errors import Missing
-from cloister.hub.caller import Caller
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport
 from cloister.hub.services.surveys.counting import counted, refused_of
 from cloister.hub.services.surveys.drafts import seen_survey, written

@@ -7,10 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from cloister.crypto import fingerprint
-from cloister.hub.caller import PersonDep
 from cloister.hub.description import example
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import HubDep, PersonDep
 from cloister.hub.platform.catalogue import key_of
 from cloister.hub.services.vault.keeping import (
     PLAIN,

@@ -19,11 +19,10 @@ from starlette.requests import ClientDisconnect
 
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError, Conflict, EngineError, InvalidDeclaration, InvalidParameter, Missing
-from cloister.hub.caller import Caller
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import data_set_object
 from cloister.hub.description import example
-from cloister.hub.hub import Hub
+from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue import (
     Masked,

@@ -8,14 +8,12 @@ from starlette.responses import Response
 
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError
-from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import Hub, HubDep
+from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.catalogue import key_of, money_of, populations_of
 from cloister.hub.problems import problem_of
 from cloister.hub.services.vault.keeping import NewMaskedDataSet, all_waiting, followed, received, registered, standing, standings
-from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep, check_token
+from cloister.hub.web.forms import Form, FormDep, check_token, go
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
