@@ -59,6 +59,7 @@ ALLOWED = {
     ("tables/expression/scalar.py", "vars"): "the literal that a class declares",
     ("vault/proxy.py", "vars"): "results in pymongo's own words, told to a client of the same version and kept nowhere",
     ("vault/fields.py", "vars"): "what one declaration says, given to another in memory",
+    ("tables/sourcing/sources.py", "vars"): "what one source of a file holds, given to another in memory",
     ("tables/sourcing/source_factory.py", "__module__"): "of a source, to tell pandas from others",
 }
 

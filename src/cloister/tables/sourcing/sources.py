@@ -159,8 +159,8 @@ class FileSource(Source):
 
     def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
         """With numbers and days of a CSV file as people write them (`SPELT`)."""
-        found = object.__new__(type(self))
-        found.__dict__ |= {**self.__dict__, "_accepted": accepted}
+        found = object.__new__(type(self))  # not by copy, which a source that holds a key refuses
+        vars(found).update(vars(self), _accepted=accepted)
         return found
 
     def _read(self, connection: Any, relation: str) -> str:
