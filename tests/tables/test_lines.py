@@ -252,7 +252,8 @@ def test_between_semicolons_whole_numbers_may_have_groups_of_three(tmp_path: Pat
     columns = {"people": Integer(0, 9_999_999, nullable=True), "beds": Real(0, 9999, step=1)}
     with prepare(PrivateTable(str(tmp_path / "towns.csv"), columns), secret="00" * 16) as prepared:
         found = prepared.rows(list(columns))
-    assert [None if each == columns["people"].null_code else each for each in found["people"].tolist()] == people
+    read = [None if each == columns["people"].null_code else each for each in found["people"].tolist()]
+    assert Counter(read) == Counter(people)  # an engine of several threads keeps no order
     assert set(found["beds"].tolist()) == {2}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import cloister as cl
 from cloister.errors import MissingBound, UnsupportedQuery
 from cloister.tables import (
     Aggregation,
@@ -167,3 +168,17 @@ def test_a_table_of_too_many_rows_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(public_values, "_MOST_ROWS", 2)
     with pytest.raises(UnsupportedQuery, match="more than 2 rows"):
         public_codes("t", PublicTable({"key": ["k"] * 3}), [(Category(["k"]), "key")], [])
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_decimals_too_fine_for_steps_stay_texts(tmp_path: Path, sealed: bool) -> None:
+    """Where a place lies says nothing against a question about its name."""
+    (tmp_path / "towns.csv").write_text("town,longitude\nDelft,4.3570677001\nGouda,4.7\n", encoding="utf-8")
+    source: Any = str(tmp_path / "towns.csv")
+    if sealed:
+        write_encrypted(source, tmp_path / "towns.sealed", bytes(32))
+        source = EncryptedSource(tmp_path / "towns.sealed", bytes(32))
+    people = cl.PrivateTable({"town": ["Delft", "Gouda", "Gouda"]}, columns={"town": cl.Category(["Delft", "Gouda"])})
+    with cl.Session({"people": people, "towns": cl.PublicTable(source)}, budget=cl.PureDP(10**9)) as session:
+        found = session.sql("SELECT longitude, COUNT(*) AS n FROM people JOIN towns USING (town) GROUP BY longitude", spend=10**6)
+    assert found.to_pydict() == {"longitude": ["4.3570677001", "4.7"], "n": [1, 2]}

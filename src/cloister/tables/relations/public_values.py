@@ -111,11 +111,13 @@ def _through_lists(rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[
 
 
 def domain_of(name: str, column: str, values: Sequence[Any], *, texts: bool) -> Domain:
-    """What the values are: whole numbers, decimals, days, truth values or texts. The texts of a CSV file may be any of these."""
+    """What the values are: whole numbers, decimals, days, truth values or texts. The texts of a CSV file may be any of these, and
+    stay texts where their decimals are too fine, as those of places are."""
     present = list(dict.fromkeys(read_plain(value) for value in values if not _missing(value)))
     nullable = any(_missing(value) for value in values)
+    written = [str(value) for value in present]
     if texts:
-        present = _parsed([str(value) for value in present])
+        present = _parsed(written)
     kinds = {_kind(value) for value in present}
     if kinds == {"boolean"}:
         return Boolean(nullable=nullable)
@@ -123,9 +125,7 @@ def domain_of(name: str, column: str, values: Sequence[Any], *, texts: bool) -> 
         days = [datetime.date(value.year, value.month, value.day) for value in present]
         return Date(min(days), max(days), nullable=nullable)
     if kinds == {"text"}:
-        if len(present) > _MOST_CATEGORIES:
-            return Text(nullable=nullable)
-        return Category(sorted(present), nullable=nullable)
+        return _of_texts(written, nullable)
     numbers = [number_of(value) for value in present] if present and kinds <= {"integer", "decimal"} else []
     exact = [number for number in numbers if number is not None]
     digits = range(_MOST_PLACES + 1)
@@ -135,11 +135,17 @@ def domain_of(name: str, column: str, values: Sequence[Any], *, texts: bool) -> 
         if places == 0:
             return Integer(int(low), int(high), nullable=nullable)
         return Real(low, high if high > low else low + step, step=step, nullable=nullable)
+    if texts and written:
+        return _of_texts(written, nullable)
     raise MissingBound(
         f"The column {column!r} of the public table {name!r} needs bounds",
         why="its values are not whole numbers, decimals of up to 6 places, days, truth values or texts",
         instead=f'cl.PublicTable(source, columns={{"{column}": cl.Real(0, 100, step="0.01"), …}})',
     )
+
+
+def _of_texts(texts: list[str], nullable: bool) -> Domain:
+    return Text(nullable=nullable) if len(texts) > _MOST_CATEGORIES else Category(sorted(texts), nullable=nullable)
 
 
 def _missing(value: Any) -> bool:
