@@ -223,7 +223,7 @@ def _furnished(hub: Hub) -> dict[str, Caller]:
     """The people of the demonstration, with their data sets and grants; what this folder has of them already stays."""
     from cloister.hub.decisions.callers import caller_for
     from cloister.hub.platform.accounts import add_person
-    from cloister.hub.records.people import person_of_address
+    from cloister.hub.records.accounts import person_of_address
 
     callers: dict[str, Caller] = {}
     with hub.database.begin() as db:

@@ -304,7 +304,7 @@ def settings_of(data: Path | None, file: Path | None = None, **given: Any) -> Se
 def _password_link(opened: Hub, address: str) -> str:
     from cloister.hub.hub import Caller
     from cloister.hub.platform.accounts.links import password_link
-    from cloister.hub.records.people import person_of_address
+    from cloister.hub.records.accounts import person_of_address
 
     with opened.database.begin() as db:
         person = person_of_address(db, address)

@@ -9,8 +9,7 @@ from sqlalchemy import update
 
 from cloister.hub.hub import Caller
 from cloister.hub.platform.accounts import links
-from cloister.hub.records.accounts import OneTimeLink, Person, PersonRole
-from cloister.hub.records.people import person_of_address
+from cloister.hub.records.accounts import OneTimeLink, Person, PersonRole, person_of_address
 from tests.hub.accounts.test_links import path_of
 from tests.hub.accounts.test_second_factor import set_up
 from tests.hub.accounts.test_tokens import bearer, make

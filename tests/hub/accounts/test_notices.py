@@ -7,7 +7,7 @@ import pytest
 from cloister.hub.hub import Caller
 from cloister.hub.platform.accounts.links import password_link
 from cloister.hub.platform.accounts.notices import notices
-from cloister.hub.records.people import person_of_address
+from cloister.hub.records.accounts import person_of_address
 from tests.hub.accounts.test_links import path_of
 from tests.hub.accounts.test_second_factor import code, set_up
 from tests.hub.accounts.world import OTHER_PASSWORD, Browser, World

@@ -10,7 +10,7 @@ import pytest
 from cloister.hub.decisions.callers import caller_for, caller_of_token
 from cloister.hub.ids import new_id
 from cloister.hub.platform.accounts.people import roles_of
-from cloister.hub.records.people import folded
+from cloister.hub.records.accounts import folded
 from tests.hub.accounts.world import PASSWORD, Browser, World
 
 

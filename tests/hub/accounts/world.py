@@ -17,8 +17,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.platform import accounts, trail
 from cloister.hub.platform.accounts.parts import parts_of
 from cloister.hub.platform.accounts.people import add_person
-from cloister.hub.records.accounts import Person
-from cloister.hub.records.people import person_of_address
+from cloister.hub.records.accounts import Person, person_of_address
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.service import Service
 from cloister.hub.settings import Settings

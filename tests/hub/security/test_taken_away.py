@@ -17,7 +17,7 @@ from cloister.hub.platform.accounts import people
 from cloister.hub.platform.accounts.notices import notices, said_at_sign_in
 from cloister.hub.platform.catalogue import managing
 from cloister.hub.records.access import Grant
-from cloister.hub.records.people import person_by_id
+from cloister.hub.records.accounts import person_by_id
 from cloister.hub.services.asking import publishing
 from tests.hub.house import READS, House, Visitor
 

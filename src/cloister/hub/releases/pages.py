@@ -17,7 +17,7 @@ from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, beside_form, problem_of
 from cloister.hub.records.access import Project
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import names_of
 from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.api import Form
 from cloister.hub.releases.comparing import compare_release, owns_sources, seen_comparison

@@ -18,7 +18,7 @@ from cloister.hub.hub import Caller, Hub
 from cloister.hub.labels import check_title
 from cloister.hub.platform.trail import write
 from cloister.hub.records.access import Project
-from cloister.hub.records.people import folded
+from cloister.hub.records.accounts import folded
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.releases.derived import decided
 from cloister.hub.releases.kinds import kind_of

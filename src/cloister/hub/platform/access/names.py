@@ -18,9 +18,8 @@ from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import GrantFacts, Object
 from cloister.hub.hub import Caller, Hub
 from cloister.hub.records.access import AccessRequest, Algorithm, Project, ProjectDataSet, ProjectMember
-from cloister.hub.records.accounts import Person
+from cloister.hub.records.accounts import Person, folded, person_of_address
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import folded, person_of_address
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 

@@ -19,8 +19,8 @@ from cloister.hub.platform.access.names import person_called
 from cloister.hub.platform.access.parts import SEEN, Name, done
 from cloister.hub.platform.access.requests import to_decide
 from cloister.hub.platform.access.views import conflict_views, grant_views, preview, request_views, unreadable_views
+from cloister.hub.records.accounts import names_of
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import names_of
 from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages

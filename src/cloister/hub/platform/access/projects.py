@@ -35,9 +35,8 @@ from cloister.hub.platform.access.granting import (
 from cloister.hub.platform.access.requests import spoken
 from cloister.hub.platform.trail import write
 from cloister.hub.records.access import AccessRequest, Grant, Project, ProjectDataSet, ProjectInvitation, ProjectMember
-from cloister.hub.records.accounts import Person
+from cloister.hub.records.accounts import Person, folded, person_of_address
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.records.policies import grant_in_row
 
 _LONGEST = 200

@@ -19,8 +19,7 @@ from cloister.hub.database import of_each
 from cloister.hub.description import Limit, Taken, example, read_of
 from cloister.hub.hub import HubDep, PersonDep
 from cloister.hub.platform.accounts import links, people, sessions, tokens
-from cloister.hub.records.accounts import Person
-from cloister.hub.records.people import folded, person_by_id
+from cloister.hub.records.accounts import Person, folded, person_by_id
 from cloister.hub.web.forms import token_of
 from cloister.hub.web.routing import After, Routes
 

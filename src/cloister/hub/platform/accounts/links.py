@@ -16,8 +16,7 @@ from cloister.hub.decisions.policy.actions import ADMINISTRATOR, STEWARD, action
 from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.platform.accounts.people import check_roles, log_event, roles_of
-from cloister.hub.records.accounts import OneTimeLink, Person
-from cloister.hub.records.people import folded, person_of_address
+from cloister.hub.records.accounts import OneTimeLink, Person, folded, person_of_address
 
 _LASTS = {"first": timedelta(days=7), "invitation": timedelta(days=14), "password": timedelta(days=1), "login": timedelta(days=1)}
 _MADE_BY = {"invitation": "people.invite", "password": "people.block"}

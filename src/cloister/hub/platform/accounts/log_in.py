@@ -17,8 +17,7 @@ from cloister.hub.platform.accounts.hashing import LONGEST, plain
 from cloister.hub.platform.accounts.parts import parts_of
 from cloister.hub.platform.accounts.people import add_person, as_person, log_event, revoke_tokens
 from cloister.hub.problems import Unauthenticated
-from cloister.hub.records.accounts import Person
-from cloister.hub.records.people import folded, person_of_address
+from cloister.hub.records.accounts import Person, folded, person_of_address
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from cloister.hub.hub import Hub
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import names_of
 from cloister.hub.records.trail import AuditAbout, AuditLine
 
 _MOST = 20

@@ -15,9 +15,8 @@ from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.accounts import links, people, second_factor, sessions
 from cloister.hub.platform.accounts.pages_common import again
 from cloister.hub.platform.accounts.people import log_event
-from cloister.hub.records.accounts import Person
+from cloister.hub.records.accounts import Person, names_of, person_by_id
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import names_of, person_by_id
 from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages

@@ -15,8 +15,7 @@ from cloister.hub.decisions.policy.actions import ADMINISTRATOR, OFFERED_ROLES, 
 from cloister.hub.hub import Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.accounts import sessions
-from cloister.hub.records.accounts import ApiToken, OneTimeLink, Person, PersonRole
-from cloister.hub.records.people import folded, person_by_id
+from cloister.hub.records.accounts import ApiToken, OneTimeLink, Person, PersonRole, folded, person_by_id
 from cloister.printable import is_printable
 
 _LONGEST_LIST = 200

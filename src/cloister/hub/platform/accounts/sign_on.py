@@ -23,8 +23,7 @@ from cloister.hub.platform.accounts.log_in import Entered
 from cloister.hub.platform.accounts.oidc import Identity, Provider
 from cloister.hub.platform.accounts.parts import parts_of
 from cloister.hub.platform.accounts.people import add_person, as_person, log_event
-from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
-from cloister.hub.records.people import folded, person_of_address
+from cloister.hub.records.accounts import OneTimeLink, Person, SignOn, folded, person_of_address
 from cloister.hub.settings import listed
 from cloister.printable import UNPRINTABLE
 

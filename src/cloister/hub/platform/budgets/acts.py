@@ -18,9 +18,8 @@ from cloister.hub.platform.access import say, spoken
 from cloister.hub.platform.budgets.reading import population_object, seen_population
 from cloister.hub.platform.trail import write
 from cloister.hub.records.access import BudgetRequest, Project
-from cloister.hub.records.accounts import Person
+from cloister.hub.records.accounts import Person, folded
 from cloister.hub.records.catalogue import Population
-from cloister.hub.records.people import folded
 from cloister.privacy import Guarantee, exact, exact_probability
 from cloister.session.questions.spend import Spend as Amount
 from cloister.session.questions.spend import measure_of, spend_of

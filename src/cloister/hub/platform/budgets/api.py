@@ -25,7 +25,7 @@ from cloister.hub.platform.budgets.reading import (
     shares_of,
 )
 from cloister.hub.records.access import BudgetRequest
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import names_of
 from cloister.hub.web.routing import Number, Routes
 from cloister.privacy import zero_of
 

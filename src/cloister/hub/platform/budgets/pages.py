@@ -39,7 +39,7 @@ from cloister.hub.platform.budgets.reading import (
 )
 from cloister.hub.platform.catalogue import window_with
 from cloister.hub.problems import problem_of
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import names_of
 from cloister.hub.service import Card
 from cloister.hub.web.formats import figures, zone_of
 from cloister.hub.web.forms import FormDep, go

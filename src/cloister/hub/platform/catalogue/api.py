@@ -36,9 +36,9 @@ from cloister.hub.platform.catalogue.shapes import (
 )
 from cloister.hub.platform.catalogue.versions import add_version, add_window
 from cloister.hub.platform.catalogue.windows import check_cut, in_window
+from cloister.hub.records.accounts import names_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.declarations import check_declaration, check_reasons
-from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import parts_of, told_parts
 from cloister.hub.storage import Reading, missing_in
 from cloister.hub.web.routing import Number, Routes

@@ -6,7 +6,7 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.hub.decisions.policy import Policy
-from cloister.hub.records.people import folded
+from cloister.hub.records.accounts import folded
 from cloister.printable import is_text
 from cloister.tables.expression.names import needs_quotes
 

@@ -11,7 +11,7 @@ from cloister.hub.hub import HubDep, PersonDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.managing import now_version
 from cloister.hub.platform.catalogue.windows import in_all, populations_ever, window_with, windows_of
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import names_of
 from cloister.hub.records.policies import labels_in, parts_of
 from cloister.hub.web.render import render
 from cloister.hub.web.routing import Pages

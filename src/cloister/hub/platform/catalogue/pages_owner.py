@@ -24,8 +24,8 @@ from cloister.hub.platform.catalogue.versions import opened_again, redeclare, wa
 from cloister.hub.platform.catalogue.windows import column_of, next_window, windows_of
 from cloister.hub.platform.trail import attempts, titles
 from cloister.hub.problems import Problem, problem_of
+from cloister.hub.records.accounts import names_of
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import is_readable, parts_of, policies_in_row, readable_parts
 from cloister.hub.storage import HeaderColumn
 from cloister.hub.web.forms import FormDep, go

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from cloister.hub.decisions.checking import allowed, check
 from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.platform.jobs.queue import ENDED, OVERSEERS, PAGE, cancel, job_for, jobs_of, object_of
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import names_of
 from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import is_fragment, render, request_gettext
 from cloister.hub.web.routing import Pages

@@ -25,7 +25,7 @@ from cloister.hub.platform.trail.reading import (
 )
 from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.writing import write_alone
-from cloister.hub.records.people import person_by_id
+from cloister.hub.records.accounts import person_by_id
 from cloister.hub.web.routing import Routes
 
 

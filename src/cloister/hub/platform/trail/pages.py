@@ -18,8 +18,7 @@ from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.words import KINDS as OBJECTS
 from cloister.hub.platform.trail.words import attempts, names_of_objects, titles
 from cloister.hub.platform.trail.writing import write_alone
-from cloister.hub.records.accounts import Person
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import Person, names_of
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.render import render, request_gettext

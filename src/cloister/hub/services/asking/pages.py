@@ -22,7 +22,7 @@ from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.problems import problem_of
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import names_of
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import releases_of, seen_release

@@ -15,7 +15,7 @@ from cloister.hub.decisions.callers import caller_for
 from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import names_of
 from cloister.hub.records.releases import PublishedView, StoredRelease
 from cloister.hub.releases.reading import releases_of
 from cloister.hub.services.asking.answers import asked, places_of, title_of, unpacked

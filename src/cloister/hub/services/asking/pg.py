@@ -25,7 +25,7 @@ from cloister.hub.guard import check_action
 from cloister.hub.hub import Caller, Hub
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.problems import Unauthenticated
-from cloister.hub.records.people import folded
+from cloister.hub.records.accounts import folded
 from cloister.hub.releases.reading import read_release
 from cloister.hub.releases.tables import TableOffer, answer_in, asked_in, free_tables, tables_of
 from cloister.hub.service import SqlFunction

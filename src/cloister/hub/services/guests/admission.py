@@ -27,8 +27,8 @@ from cloister.hub.platform.access import named_algorithm
 from cloister.hub.platform.catalogue import live_of, seen
 from cloister.hub.platform.trail import raise_alert, write
 from cloister.hub.records.access import Algorithm, GuestReview
+from cloister.hub.records.accounts import names_of
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import names_of
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_
 from cloister.tables import PrivateTable

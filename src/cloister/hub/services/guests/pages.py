@@ -23,8 +23,7 @@ from cloister.hub.hub import Caller, Hub, HubDep, PersonDep
 from cloister.hub.platform.access import algorithms_of
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Algorithm
-from cloister.hub.records.accounts import Person
-from cloister.hub.records.people import names_of
+from cloister.hub.records.accounts import Person, names_of
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.guests import admission
 from cloister.hub.services.guests.admission import ADMIT, NAME, needed_by, reviewed
