@@ -50,11 +50,13 @@ Compiled: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ColumnReport:
-    """For the owner only: how many values of a column were given, became NULL, and were moved to a bound."""
+    """For the owner only: how many values of a column were given, became NULL, were moved to a bound, and are written as 2.000
+    is where it is read as two and may be two thousand: a decimal number between semicolons."""
 
     given: int
     nulled: int
     clamped: int
+    doubtful: int = 0
 
 
 @dataclass(frozen=True, slots=True)

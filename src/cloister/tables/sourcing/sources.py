@@ -395,18 +395,9 @@ def kind_of_ibis(dtype: Any) -> Kind:
         return "huge"
     if dtype.is_timestamp():
         return "timestamptz" if dtype.timezone else "timestamp"
-    for kind, names in {
-        "integer": ("integer",),
-        "float": ("floating",),
-        "decimal": ("decimal",),
-        "text": ("string", "uuid"),
-        "boolean": ("boolean",),
-        "date": ("date",),
-        "null": ("null",),
-    }.items():
-        if any(getattr(dtype, f"is_{name}")() for name in names):
-            return kind
-    return "other"
+    alike = ("integer", "decimal", "boolean", "date", "null")
+    named = dict(zip(alike, alike, strict=True)) | {"floating": "float", "string": "text", "uuid": "text"}
+    return next((kind for name, kind in named.items() if getattr(dtype, f"is_{name}")()), "other")
 
 
 def _tables_below(table: Any) -> Iterator[str]:
