@@ -404,7 +404,7 @@ def test_numbers_that_may_be_thousands_are_told(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("pay;beds\n999,5;2.000\n2.000;3.000\n1.5;4\n2,000;1\n")
     assert cloister("rows", "people.csv", "--bounds", "pay=0:9999.0,beds=0:9000", at=tmp_path).stdout.splitlines() == [
         "people: 4 rows",
-        "  pay: 1 of 4 values look like 2.000, read as 2: if not, write 2000",
+        "  pay: 1 values of the file look like 2.000, read as 2: if not, write 2000",
     ]
 
 

@@ -422,17 +422,13 @@ class DuckDBPrepared(Prepared):
 
     def _owner_report(self) -> PreparationReport:
         table = self.declaration
-        with self._of_source() as (connection, rows_of):
-
-            def asked(sql: Callable[[str], str]) -> Any:
-                return rows_of(sql)[0]
-
+        with self._of_source() as (connection, asked):
             spelling, schema, during = DuckDBSpelling(), table.source.schema, table.during
-            row = asked(lambda relation: report_sql(table.columns, schema, relation, table.unit, spelling, during))
-            outside = None if during is None else asked(lambda relation: outside_sql(schema, relation, spelling, during))
+            [row] = asked(lambda relation: report_sql(table.columns, schema, relation, table.unit, spelling, during))
+            outside = None if during is None else asked(lambda relation: outside_sql(schema, relation, spelling, during))[0]
 
             def named(name: str, domain: Domain) -> Any:
-                return asked(lambda relation: units_sql(domain, name, schema, relation, spelling, during))
+                return asked(lambda relation: units_sql(domain, name, schema, relation, spelling, during))[0]
 
             units = {name: named(name, domain) for name, domain in named_by(table).items()}
             malformed = table.source.malformed(connection)
@@ -440,7 +436,7 @@ class DuckDBPrepared(Prepared):
             doubtful = {each: 0 for each in between if isinstance(table.columns[each], Real)}
             if doubtful:
                 counts = ", ".join(f"count_if({spelling.matches(quotation(each), DOUBTFUL)})" for each in doubtful)
-                [found] = rows_of(lambda relation: f"SELECT {counts} FROM {relation}", table.source.read_under({}))
+                [found] = asked(lambda relation: f"SELECT {counts} FROM {relation}", table.source.read_under({}))
                 doubtful = dict(zip(doubtful, found, strict=True))
         over = (0, 0)
         if table.max_rows is not None:

@@ -50,8 +50,8 @@ Compiled: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ColumnReport:
-    """For the owner only: how many values of a column were given, became NULL, were moved to a bound, and are written as 2.000
-    is where it is read as two and may be two thousand: a decimal number between semicolons."""
+    """For the owner only: how many values of a column were given, became NULL, were moved to a bound; and how many of a
+    whole file look like 2.000, and are read as two, since semicolons stand between fields that may have decimals."""
 
     given: int
     nulled: int

@@ -49,7 +49,8 @@ _DUCKDB_KINDS = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
     **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT"), "huge"),
     **dict.fromkeys(("FLOAT", "DOUBLE"), "float"),
-    **dict.fromkeys(("VARCHAR", "UUID"), "text"),
+    **dict.fromkeys(("VARCHAR", "UUID", "ENUM"), "text"),
+    "DECIMAL": "decimal",
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "timestamp"),
     "BOOLEAN": "boolean",
     "DATE": "date",
@@ -471,11 +472,7 @@ def _outermost(columns: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _kind_of_duckdb(name: str) -> Kind:
-    if name.startswith("DECIMAL"):
-        return "decimal"
-    if name.startswith("ENUM"):
-        return "text"
-    return _DUCKDB_KINDS.get(name, "other")
+    return _DUCKDB_KINDS.get(name.partition("(")[0], "other")
 
 
 def check_names(names: Sequence[str]) -> None:
