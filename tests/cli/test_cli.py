@@ -399,6 +399,15 @@ def test_an_owner_sees_how_the_rows_of_a_file_are_read(folder: Path) -> None:
     assert "no such file can be read" in cloister("rows", "absent.toml", at=folder, code=1).stderr
 
 
+def test_numbers_that_may_be_thousands_are_told(tmp_path: Path) -> None:
+    """Between semicolons 2.000 is two, unless numbers are whole, and 2,000 is two for sure."""
+    (tmp_path / "people.csv").write_text("pay;beds\n999,5;2.000\n2.000;3.000\n1.5;4\n2,000;1\n")
+    assert cloister("rows", "people.csv", "--bounds", "pay=0:9999.0,beds=0:9000", at=tmp_path).stdout.splitlines() == [
+        "people: 4 rows",
+        "  pay: 1 values of the file look like 2.000, read as 2: if not, write 2000",
+    ]
+
+
 def test_a_column_of_which_nothing_is_read_is_told_with_what_would_be(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("smokes,born,age,sex\nja,31/12/1984,31 J.,m\nnein,1/2/1990,45,w\n,,,m\n")
     columns = 'smokes = { kind = "boolean" }\nborn = { kind = "date", low = "1900-01-01", high = "2026-12-31" }\n'

@@ -237,6 +237,16 @@ def test_cells_of_a_prediction_are_read_as_those_that_were_learnt_from(tmp_path:
     assert np.isnan(found[4, 1:]).all()
 
 
+def test_whole_numbers_to_predict_from_may_have_groups_of_three_where_learnt_ones_may(folder: Path) -> None:
+    (folder / "towns.csv").write_text("people;beds;big\n" + "1.234;2.000;9\n12;1;0\n" * 50)
+    bounds = "people=0:9999,beds=0:9.5,big=0:9"
+    learnt = ("towns.csv", "--model", "LinearRegression", "--features", "people,beds", "--target", "big", "--bounds", bounds)
+    cloister(*learnt, "--epsilon", "1000", "--save", "model.json", at=folder)
+    (folder / "asked.csv").write_text("people;beds\n1.234;2.000\n1234;2\n")
+    _, first, second = cloister("--predict", "model.json", "asked.csv", at=folder).split()
+    assert first == second
+
+
 def test_a_column_whose_name_holds_a_comma_is_written_in_quotes(tmp_path: Path) -> None:
     rows, bounds = tmp_path / "people.csv", tmp_path / "bounds.json"
     rows.write_text('"pay, a month",age,sex\n' + "700,30,F\n200,40,M\n" * 50)

@@ -273,7 +273,7 @@ def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, fo
             why="it learnt from arrays without names, so no column can be found for its features",
             instead="cloister.learn.load(path).predict(X)",
         )
-    found = _predicted(model, features_of(rows, names))
+    found = _predicted(model, features_of(rows, names, model.whole_))
     if as_json:
         click.echo(json.dumps({"prediction": found}, ensure_ascii=False, default=str))
         return
@@ -297,11 +297,11 @@ def _predicted(model: Any, X: npt.NDArray[np.float64]) -> list[Any]:
     return found
 
 
-def features_of(path: Path, names: list[str]) -> npt.NDArray[np.float64]:
+def features_of(path: Path, names: list[str], whole: Collection[str] = ()) -> npt.NDArray[np.float64]:
     """The features of the rows of a file, by their names; cells are read as those of rows to learn from are."""
     from cloister.learn.frame.encoding import Encoder
 
-    found, place = _texts(path, names), 0
+    found, place = _texts(path, names, whole), 0
     parts = []
     for column, texts in found.items():
         values = [name.removeprefix(f"{column}=") for name in names[place:] if _column(name, found) == column]
@@ -313,14 +313,15 @@ def features_of(path: Path, names: list[str]) -> npt.NDArray[np.float64]:
     return np.concatenate(parts, axis=1)
 
 
-def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
+def _texts(path: Path, names: list[str], whole: Collection[str]) -> dict[str, list[str | None]]:
     """The columns of these features as texts, in their order."""
     from cloister.tables.engines.connection import connected
     from cloister.tables.sourcing.sources import CsvSource, ParquetSource
 
     if not path.is_file():
         raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
-    source = (ParquetSource if is_parquet(path) else CsvSource)(path).read_under(dict.fromkeys(names, ("decimal", "date")))
+    kinds = {name: ("decimal", "date", *(["whole"] if name in whole else ())) for name in names}
+    source = (ParquetSource if is_parquet(path) else CsvSource)(path).read_under(kinds)
     columns = dict.fromkeys(_column(name, source.schema) for name in names)
     chosen = ", ".join(f"CAST({quotation(each)} AS VARCHAR)" for each in columns)
     with connected() as engine:

@@ -70,6 +70,8 @@ def show_rows(tables: Mapping[str, PrivateTable | PublicTable], *, as_json: bool
                 if number:
                     examples = ", ".join(f"{shown(value)!r} ({count})" for value, count in values[:5])
                     click.echo(f"  {column}: {number} of {each.given} values {what}, such as {examples}")
+            if each.doubtful:
+                click.echo(f"  {column}: {each.doubtful} values of the file look like 2.000, read as 2: if not, write 2000")
             if each.nulled and each.nulled == each.given:
                 right = _WRITTEN.get(table.columns[column].kind, "what is declared")
                 click.echo(f"  {column}: none of its values is read: write {right}, or declare it as the codebook has it")

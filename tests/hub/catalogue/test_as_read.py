@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloister.errors import CloisterError
-from tests.hub.catalogue.world import DECLARED, Sender, World, text_of
+from tests.hub.catalogue.world import DECLARED, FORM, Sender, World, text_of
 
 ROWS = b"""age,sex,town,pay
 30,F,x,100
@@ -55,6 +55,21 @@ def test_the_owner_of_a_table_of_events_sees_that_it_is_one(world: World, ada: S
     page = text_of(ada.get("/datasets/people/reading").text)
     assert "Rows per person" in page
     assert "5 rows have the same town" in page
+
+
+def test_numbers_that_may_be_thousands_are_told_before_and_after_the_table_opens(world: World, ada: Sender) -> None:
+    rows = b"age;sex;note;pay\n30;F;x;999,5\n31;M;x;2.000\n32;M;x;2,000\n"
+    number = ada.arrival(rows)
+    ada.declare(number, **FORM)
+    said = "Numbers of pay that look like 2.000, and are read as 2: 1."
+    assert ada.post(f"/register/{number}/trial", f"/register/{number}/review").status_code == 303
+    page = ada.get(f"/register/{number}/trial").text
+    assert said in text_of(page)
+    assert 'name="c3_numbers"' in page
+    ada.post(f"/register/{number}/trial", f"/register/{number}/trial", cells="yes", c3_numbers="comma")
+    assert said not in text_of(ada.get(f"/register/{number}/trial").text)
+    world.register(source=[rows.replace(b"note", b"town")])
+    assert said in text_of(ada.get("/datasets/people/reading").text)
 
 
 def test_nobody_else_is_told(world: World, ada: Sender) -> None:

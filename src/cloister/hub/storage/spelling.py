@@ -86,15 +86,12 @@ class Rewriter:
         if end < 0:
             return self._cut()
         whole, self._open = bytes(self._open[: end + 1]), self._open[end + 1 :]
-        return b"".join(map(self._line, whole.splitlines(keepends=True))) if b"\r" not in whole else self._lines(whole)
+        return b"".join(self._line(line + b"\n") for line in whole.split(b"\n")[:-1])
 
     def finish(self) -> bytes:
         """Nothing comes any more."""
         rest, self._open = bytes(self._open), bytearray()
         return self._line(rest) if rest else b""
-
-    def _lines(self, whole: bytes) -> bytes:
-        return b"".join(self._line(line + b"\n") for line in whole.split(b"\n")[:-1])
 
     def _cut(self) -> bytes:
         """A line that is too long stays as it is: whoever reads it refuses it."""

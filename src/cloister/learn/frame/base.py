@@ -81,6 +81,8 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
     """What the allowance is counted in: by itself ε for a pure promise and μ² else."""
     _frameless: bool = False
     """Whether the names of its features were never those of a frame (`set_feature_names`)."""
+    whole_: Sequence[str] = ()
+    """The features that were declared as whole numbers, of which a file has its own spellings."""
     measured_: Any = None
     """What a margin is made of, where the model keeps it; one that an older version stored has none."""
 

@@ -46,6 +46,7 @@ def to_json(model: PrivateModel) -> str:
         "parameters": {name: plain(value) for name, value in model._said_parameters().items()},
         "learned": {name: plain(value) for name, value in model._learned_values().items()},
         "features": plain(getattr(model, "feature_names_in_", None)),
+        "whole": list(model.whole_),
         "guarantee": write_guarantee(model.guarantee_),
         "spent": spent_of(model.spent_),
         "marked": model.marked_,
@@ -87,6 +88,7 @@ def load(source: str | Path) -> Any:
             setattr(model, key, value)
         if document["features"] is not None:
             model.set_feature_names(from_plain(document["features"]))
+        model.whole_ = list(document.get("whole", ()))
         model.guarantee_ = read_guarantee(document["guarantee"])
         model.spent_ = read_spent(document["spent"])
         model.marked_ = bool(document["marked"])

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cloister.tables.declaring.columns import Domain, Identifier, Text
+from cloister.tables.declaring.columns import Domain, Identifier, Real, Text
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import DENSE_BITS, RELATION, CompiledQuery, Layout
@@ -49,7 +49,8 @@ from cloister.tables.sourcing.preparation import (
     report_sql,
     units_sql,
 )
-from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
+from cloister.tables.sourcing.reading import DOUBTFUL, ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
+from cloister.tables.sourcing.sources import Source
 
 _TYPES = {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 _USUAL_BITS = 12  # DuckDB's own perfect_ht_threshold
@@ -395,13 +396,12 @@ class DuckDBPrepared(Prepared):
                 cursor.interrupt()
 
     @contextmanager
-    def _of_source(self) -> Iterator[tuple[Any, Callable[[Callable[[str], str]], list[Any]]]]:
+    def _of_source(self) -> Iterator[tuple[Any, Callable[..., list[Any]]]]:
         """A connection, and what asks the source on it; it is attached for each question: lines of a file pass by once."""
-        source = self.declaration.source
         settings = {**self._common, "temp_directory": str(self._folder.path / "report")}
         with connected(settings=settings) as connection:
 
-            def asked(sql: Callable[[str], str]) -> list[Any]:
+            def asked(sql: Callable[[str], str], source: Source = self.declaration.source) -> list[Any]:
                 relation = source.attach(connection)
                 try:
                     return connection.execute(sql(relation)).fetchall()  # type: ignore[no-any-return]
@@ -422,24 +422,26 @@ class DuckDBPrepared(Prepared):
 
     def _owner_report(self) -> PreparationReport:
         table = self.declaration
-        with self._of_source() as (connection, rows_of):
-
-            def asked(sql: Callable[[str], str]) -> Any:
-                return rows_of(sql)[0]
-
+        with self._of_source() as (connection, asked):
             spelling, schema, during = DuckDBSpelling(), table.source.schema, table.during
-            row = asked(lambda relation: report_sql(table.columns, schema, relation, table.unit, spelling, during))
-            outside = None if during is None else asked(lambda relation: outside_sql(schema, relation, spelling, during))
+            [row] = asked(lambda relation: report_sql(table.columns, schema, relation, table.unit, spelling, during))
+            outside = None if during is None else asked(lambda relation: outside_sql(schema, relation, spelling, during))[0]
 
             def named(name: str, domain: Domain) -> Any:
-                return asked(lambda relation: units_sql(domain, name, schema, relation, spelling, during))
+                return asked(lambda relation: units_sql(domain, name, schema, relation, spelling, during))[0]
 
             units = {name: named(name, domain) for name, domain in named_by(table).items()}
             malformed = table.source.malformed(connection)
+            between = [each for each in table.columns if table.source.delimiters.get(each) == ";"]
+            doubtful = {each: 0 for each in between if isinstance(table.columns[each], Real)}
+            if doubtful:
+                counts = ", ".join(f"count_if({spelling.matches(quotation(each), DOUBTFUL)})" for each in doubtful)
+                [found] = asked(lambda relation: f"SELECT {counts} FROM {relation}", table.source.read_under({}))
+                doubtful = dict(zip(doubtful, found, strict=True))
         over = (0, 0)
         if table.max_rows is not None:
             over = self._connection.cursor().execute(over_cap_sql(table.max_rows, RELATION)).fetchone()
-        return report_of(row, over, table, malformed, outside, units)
+        return report_of(row, over, table, malformed, outside, units, doubtful)
 
     def _close(self) -> None:
         self.cancel()
@@ -470,13 +472,12 @@ def report_of(
     malformed: int = 0,
     outside: Any = None,
     units: Mapping[str, Any] = MappingProxyType({}),
+    doubtful: Mapping[str, int] = MappingProxyType({}),
 ) -> PreparationReport:
     """The report from the numbers of `report_sql`, `over_cap_sql`, `outside_sql` and `units_sql`."""
     numbers = [int(number) for number in row]
-    columns = {
-        name: ColumnReport(given=numbers[2 + 3 * i], nulled=numbers[2 + 3 * i] - numbers[3 + 3 * i], clamped=numbers[4 + 3 * i])
-        for i, name in enumerate(table.columns)
-    }
+    by_column = zip(table.columns, numbers[2::3], numbers[3::3], numbers[4::3], strict=True)
+    columns = {name: ColumnReport(n, n - kept, clamped, doubtful.get(name, 0)) for name, n, kept, clamped in by_column}
     by = {name: UnitsReport(units=int(many), fullest=int(most)) for name, (many, most) in units.items()}
     before, after, undated = (int(number) for number in outside or (0, 0, 0))
     return PreparationReport(numbers[0], numbers[1], int(over[0]), int(over[1]), columns, malformed, before, after, undated, by)

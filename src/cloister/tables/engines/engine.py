@@ -50,11 +50,13 @@ Compiled: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ColumnReport:
-    """For the owner only: how many values of a column were given, became NULL, and were moved to a bound."""
+    """For the owner only: how many values of a column were given, became NULL, were moved to a bound; and how many of a
+    whole file look like 2.000, and are read as two, since semicolons stand between fields that may have decimals."""
 
     given: int
     nulled: int
     clamped: int
+    doubtful: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,13 @@ ISO_MOMENT = (
     r"(Z|[+-](0[0-9]|1[0-4])(:[0-5][0-9])?)?)?[ ]*"
 )
 _SPACES = r"[ \t\n\x0b\f\r]*"
+_THOUSANDS = r"[1-9][0-9]{0,2}([.][0-9]{3})"
+DOUBTFUL = f"{_SPACES}[+-]?{_THOUSANDS}{_SPACES}"
+"""A number that is two thousand or two, where semicolons stand between fields."""
 _YEAR_FIRST = (("^ *([0-9]+)[.]([0-9]+)[.]([0-9]+)", r"\3-0\2-0\1"), ("-0([0-9]{2})", r"-\1"), ("([ T])([0-9]:)", r"\g<1>0\2"))
 SPELT = (
     ("decimal", (";",), "", rf"{_SPACES}[+-]?[0-9]*,[0-9]*([eE][+-]?[0-9]+)?{_SPACES}", ((",", "."),)),
-    ("whole", (";",), ".", rf"{_SPACES}[+-]?[1-9][0-9]{{0,2}}([.][0-9]{{3}})+(,0*)?{_SPACES}", (("[.]", ""), (",0*", ""))),
+    ("whole", (";",), ".", f"{_SPACES}[+-]?{_THOUSANDS}+(,0*)?{_SPACES}", (("[.]", ""), (",0*", ""))),
     ("date", (",", ";", "\t", "|"), ".", " *[0-9]{1,2}[.][0-9]{1,2}[.][0-9]{4}([ T][0-9:.Z+ -]*)?", _YEAR_FIRST),
 )
 """What people write in a CSV file: in a column declared as one that takes this kind, where one of these signs stands between

@@ -49,7 +49,8 @@ _DUCKDB_KINDS = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
     **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT"), "huge"),
     **dict.fromkeys(("FLOAT", "DOUBLE"), "float"),
-    **dict.fromkeys(("VARCHAR", "UUID"), "text"),
+    **dict.fromkeys(("VARCHAR", "UUID", "ENUM"), "text"),
+    "DECIMAL": "decimal",
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "timestamp"),
     "BOOLEAN": "boolean",
     "DATE": "date",
@@ -395,18 +396,9 @@ def kind_of_ibis(dtype: Any) -> Kind:
         return "huge"
     if dtype.is_timestamp():
         return "timestamptz" if dtype.timezone else "timestamp"
-    for kind, names in {
-        "integer": ("integer",),
-        "float": ("floating",),
-        "decimal": ("decimal",),
-        "text": ("string", "uuid"),
-        "boolean": ("boolean",),
-        "date": ("date",),
-        "null": ("null",),
-    }.items():
-        if any(getattr(dtype, f"is_{name}")() for name in names):
-            return kind
-    return "other"
+    alike = ("integer", "decimal", "boolean", "date", "null")
+    named = dict(zip(alike, alike, strict=True)) | {"floating": "float", "string": "text", "uuid": "text"}
+    return next((kind for name, kind in named.items() if getattr(dtype, f"is_{name}")()), "other")
 
 
 def _tables_below(table: Any) -> Iterator[str]:
@@ -480,11 +472,7 @@ def _outermost(columns: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _kind_of_duckdb(name: str) -> Kind:
-    if name.startswith("DECIMAL"):
-        return "decimal"
-    if name.startswith("ENUM"):
-        return "text"
-    return _DUCKDB_KINDS.get(name, "other")
+    return _DUCKDB_KINDS.get(name.partition("(")[0], "other")
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -140,7 +140,9 @@ def cells_asked(
         declared, each = declaration["columns"].get(name, {}), found["columns"].get(name)
         parts = _ASKED.get(declared.get("kind", ""), ())
         before = {part: said.get(f"c{place}_{part}", "") for part in parts}
-        if kind != "text" or not parts or each is None or not (each["misfits"] or any(before.values()) or name == undated):
+        if kind != "text" or not parts or each is None:
+            continue
+        if not (each["misfits"] or each.get("doubtful") or any(before.values()) or name == undated):
             continue
         guess = {} if stale else guessed(declared, each)
         for part, text in before.items():

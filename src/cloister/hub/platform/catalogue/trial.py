@@ -112,6 +112,7 @@ def _told(report: PreparationReport, offenders: dict[str, Offenders]) -> dict[st
             "given": each.given,
             "nulled": each.nulled,
             "clamped": each.clamped,
+            "doubtful": each.doubtful,
             "misfits": each.nulled + each.clamped,
             "nulled_values": [[_cut(value), count] for value, count in found.nulled],
             "clamped_values": [[_cut(value), count] for value, count in found.clamped],

@@ -17,6 +17,7 @@ from cloister.parsers import delimiter_of
 from cloister.tables import Domain
 from cloister.tables.declaring.plain import domain_of
 from cloister.tables.declaring.table import kinds_under
+from cloister.tables.engines.guard import tried
 from cloister.tables.sourcing.reading import spelt
 
 MOST_BYTES = 2 * 2**20
@@ -113,11 +114,7 @@ def _cell(value: Any) -> str:
 
 
 def _number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text == text.strip() and "_" not in text
+    return text == text.strip() and "_" not in text and tried(lambda: float(text), ValueError) is not None
 
 
 def _refused(why: str, instead: str) -> InvalidParameter:
