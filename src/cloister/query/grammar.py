@@ -130,6 +130,8 @@ _PARTS: dict[tuple[type[exp.Expression], str], tuple[str, str]] = {
     (exp.Limit, "limit_options"): ("LIMIT with PERCENT, ROWS or TIES", "LIMIT 10"),
     (exp.LimitOptions, "percent"): ("PERCENT", "LIMIT 10"),
     (exp.LimitOptions, "with_ties"): ("WITH TIES", "LIMIT 10"),
+    (exp.Max, "expressions"): ("MAX of several columns", "GREATEST(age, pay)"),
+    (exp.Min, "expressions"): ("MIN of several columns", "LEAST(age, pay)"),
     (exp.Select, "qualify"): ("QUALIFY", "HAVING COUNT(*) > 10"),
     (exp.Select, "windows"): ("WINDOW", "GROUP BY sex"),
     (exp.Select, "laterals"): ("LATERAL", EXAMPLE),
