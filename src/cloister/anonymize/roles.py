@@ -59,12 +59,11 @@ def check_models(models: Any) -> None:
 
 def check_named(frame: Frame, quasi: Any, sensitive: Any, identifying: Any = ()) -> list[str]:
     """The quasi-identifiers: columns that are there, one role each."""
-    check_lists(quasi=quasi, sensitive=sensitive, identifying=identifying)
+    check_one_role(quasi=quasi, sensitive=sensitive, identifying=identifying)
     if not list(quasi):
         raise InvalidParameter("quasi=[] is invalid", why="no quasi-identifier was named", instead='quasi=["age", "sex"]')
     for role, names in (("quasi-identifying", quasi), ("sensitive", sensitive), ("identifying", identifying)):
         check_columns(frame, list(names), role)
-    check_one_role(quasi=quasi, sensitive=sensitive, identifying=identifying)
     return list(quasi)
 
 

@@ -97,12 +97,11 @@ def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose
     """
     from cloister.anonymize.roles import check_one_role
 
-    given = next((name for name in _UNKNOWN if getattr(anonymizer, name)), None)
+    given = next((name for name in _UNKNOWN if getattr(anonymizer, name)), None if anonymizer.shuffle else "shuffle")
     if given is not None:
         raise _not_there(f"{given}=", f"the anonymizer without {given}=")
-    for name, usual in (("suppressed", "drop"), ("shuffle", True)):
-        if (value := getattr(anonymizer, name)) != usual:
-            raise _not_there(f"{name}={value!r}", f"{name}={usual!r}")
+    if anonymizer.suppressed != "drop":
+        raise _not_there(f"suppressed={anonymizer.suppressed!r}", 'suppressed="drop"')
     if anonymizer.search not in _SEARCHES:
         raise _not_there(f"search={anonymizer.search!r}", f'search="optimal", or another of {", ".join(_SEARCHES)}')
     roles = {"quasi": anonymizer.quasi, "sensitive": anonymizer.sensitive, "identifying": anonymizer.identifying, "kept": kept}
