@@ -128,6 +128,8 @@ _MODELS = ("k", "l", "diversity", "c", "t", "distance", "beta", "likeness", "del
     [
         ({"weights": {"age": 2.0}}, "weights="),
         ({"suppressed": "star"}, "suppressed='star'"),
+        ({"shuffle": False}, "shuffle="),
+        ({"keep_index": True}, "keep_index="),
         ({"search": "microaggregation"}, "microaggregation"),
         ({"models": [DeltaDisclosure(1, column="pay")]}, "disclosure"),
         ({"models": [LDiversity(2, kind="entropy", column="pay")]}, "diversity"),
@@ -142,6 +144,15 @@ def test_what_a_hub_does_not_take_is_refused_and_not_left_out(changed: dict[str,
     with pytest.raises(errors.InvalidParameter, match="a hub does not take it") as caught:
         hub.session().anonymize(Anonymizer(**{**WANTED, **changed}), "people", **NAMED)
     assert words in caught.value.what
+    assert hub.seen == []
+
+
+@pytest.mark.parametrize(("changed", "kept"), [({}, ["age"]), ({"sensitive": ["age"]}, []), ({"quasi": "age"}, []), ({}, "pay")])
+def test_a_column_has_one_role_and_roles_are_lists(changed: dict[str, Any], kept: Any) -> None:
+    """The last role that a column had won: one that others may know, and that was also kept, left as it was, row by row."""
+    hub = Scripted()
+    with pytest.raises(errors.InvalidParameter, match=r"two roles|a list is expected"):
+        hub.session().anonymize(Anonymizer(**{**WANTED, **changed}), "people", kept=kept, **NAMED)
     assert hub.seen == []
 
 

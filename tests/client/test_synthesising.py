@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import cloister as cl
 from cloister import errors
 from cloister.hub.platform.jobs import Workers
+from cloister.session import Count, Question
+from tests.client.test_transport import Scripted, problem
 from tests.hub.house import Clock, House, served
 from tests.hub.synthesising.conftest import MAY
 
@@ -74,3 +78,26 @@ def test_synth_fit_has_a_hub_make_the_table_as_it_has_a_session(place: tuple[Hou
         with pytest.raises(errors.UnsupportedQuery, match=r"declared\(\) is not supported") as refused:
             cl.synth.fit_gaussians(session, "people", spend=1, columns=["sex"])  # type: ignore[arg-type]
         assert "session.synthesise(…)" in refused.value.instead
+
+
+def test_texts_of_several_lines_and_one_column_travel_as_the_library_takes_them() -> None:
+    hub = Scripted(problem(404, "unknown-table"))
+    how: dict[str, Any] = {
+        "columns": ["sex", "age"],
+        "about": "sex",
+        "rules": ["age < 9\n=> sex = 'A  B'"],
+        "earlier": ["SELECT\n1"],
+    }
+    with pytest.raises(errors.CloisterError):
+        cl.synth.fit(hub.session(), "people", spend=1, **how)  # type: ignore[call-overload]
+    order = json.loads(hub.seen[0].content)
+    assert [order[name] for name in ("workload", "rules", "earlier")] == ["sex", "age < 9 => sex = 'A  B'", "SELECT 1"]
+
+
+@pytest.mark.parametrize("name", ["rules", "earlier"])
+@pytest.mark.parametrize("given", ["age < 9", [Question(table="people", statistics=(Count(name="n"),))]])
+def test_what_is_no_list_of_texts_is_refused_in_words(name: str, given: Any) -> None:
+    hub = Scripted()
+    with pytest.raises(errors.InvalidParameter, match="a list of texts"):
+        hub.session().synthesise("people", columns=["age"], spend=1, **{name: given})
+    assert hub.seen == []

@@ -59,15 +59,20 @@ def check_models(models: Any) -> None:
 
 def check_named(frame: Frame, quasi: Any, sensitive: Any, identifying: Any = ()) -> list[str]:
     """The quasi-identifiers: columns that are there, one role each."""
-    check_lists(quasi=quasi, sensitive=sensitive, identifying=identifying)
+    check_one_role(quasi=quasi, sensitive=sensitive, identifying=identifying)
     if not list(quasi):
         raise InvalidParameter("quasi=[] is invalid", why="no quasi-identifier was named", instead='quasi=["age", "sex"]')
     for role, names in (("quasi-identifying", quasi), ("sensitive", sensitive), ("identifying", identifying)):
         check_columns(frame, list(names), role)
-    both = sorted({*identifying} & {*quasi, *sensitive}) or sorted({*quasi} & {*sensitive})
-    if both:
-        raise InvalidParameter(f"The column {both[0]!r} is invalid", why="it has two roles", instead="one role for each column")
     return list(quasi)
+
+
+def check_one_role(**roles: Any) -> None:
+    """Refuses what is not lists of columns, and a column that is on two of them."""
+    check_lists(**roles)
+    named = [name for names in roles.values() for name in {*map(str, names)}]
+    if both := min((name for name in named if named.count(name) > 1), default=""):
+        raise InvalidParameter(f"The column {both!r} is invalid", why="it has two roles", instead="one role for each column")
 
 
 def check_lists(**given: Any) -> None:

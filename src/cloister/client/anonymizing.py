@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
 
 _SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
-_UNKNOWN = ("weights", "aggregates", "research", "missing_values", "random", "progress", "stop")
+_UNKNOWN = ("weights", "aggregates", "research", "missing_values", "keep_index", "random", "progress", "stop")
 """What a hub does not take, where it is given."""
 
 
@@ -95,7 +95,9 @@ def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose
     >>> order["parts"], order["k"], order["l"], order["search"]
     ({'age': 'quasi', 'ill': 'sensitive'}, 5, 2, 'mondrian')
     """
-    given = next((name for name in _UNKNOWN if getattr(anonymizer, name)), None)
+    from cloister.anonymize.roles import check_one_role
+
+    given = next((name for name in _UNKNOWN if getattr(anonymizer, name)), None if anonymizer.shuffle else "shuffle")
     if given is not None:
         raise _not_there(f"{given}=", f"the anonymizer without {given}=")
     if anonymizer.suppressed != "drop":
@@ -103,6 +105,7 @@ def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose
     if anonymizer.search not in _SEARCHES:
         raise _not_there(f"search={anonymizer.search!r}", f'search="optimal", or another of {", ".join(_SEARCHES)}')
     roles = {"quasi": anonymizer.quasi, "sensitive": anonymizer.sensitive, "identifying": anonymizer.identifying, "kept": kept}
+    check_one_role(**roles)
     return {
         "table": table,
         "parts": {name: part for part, names in roles.items() for name in names},

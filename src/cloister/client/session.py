@@ -366,9 +366,9 @@ class RemoteSession:
             "table": table,
             "columns": list(columns),
             "method": method,
-            "workload": "\n".join(" ".join(each.split()) if isinstance(each, str) else ", ".join(each) for each in about),
-            "rules": "\n".join(rules),
-            **({"earlier": "\n".join(" ".join(each.split()) for each in earlier)} if earlier else {}),
+            "workload": _lines("about", [about] if isinstance(about, str) else about),
+            "rules": _lines("rules", rules),
+            **({"earlier": _lines("earlier", earlier)} if earlier else {}),
             "spend": text_of(exact_nonnegative(spend, "spend")),
             **self._asked_in(purpose, project),
             "title": title,
@@ -598,6 +598,13 @@ def _text(question: object) -> str:
     if not isinstance(question, str):
         raise _no_objects("sql")
     return question
+
+
+def _lines(name: str, given: Sequence[str | Sequence[str]]) -> str:
+    """Texts, one a line each; a list of columns is one by commas."""
+    if isinstance(given, str) or not all(isinstance(each, str | list | tuple) for each in given):
+        raise InvalidParameter(f"{name}={given!r} is invalid", why="a hub takes a list of texts", instead=f'{name}=["…"]')
+    return "\n".join(" ".join((each if isinstance(each, str) else ", ".join(each)).splitlines()) for each in given)
 
 
 def _sure(confidence: float) -> dict[str, float]:
