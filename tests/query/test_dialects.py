@@ -31,6 +31,9 @@ TRUE = [
     ("bigquery", "GREATEST(a, b) IS NULL"),
     ("snowflake", "GREATEST(LEAST(a, 5), 1) IS NULL"),
     ("oracle", "LEAST(GREATEST(b, 5), 7) = 5"),
+    ("snowflake", "GREATEST_IGNORE_NULLS(a, 3) = 3"),
+    ("oracle", "(s || CAST(a AS VARCHAR)) = 'abc'"),
+    ("oracle", "CONCAT(s, CAST(a AS VARCHAR)) = 'abc'"),
     ("postgres", "LEAST(a, b) = 4"),
     ("duckdb", "GREATEST(LEAST(a, 5), 1) = 5"),
     ("spark", "EXTRACT(DOW FROM sun) = 1"),
@@ -170,3 +173,23 @@ def test_like_of_sqlite_knows_no_case(condition: str) -> None:
         sql = f"SELECT COUNT(*) AS n FROM people WHERE {condition}"
         assert session.sql(sql, spend=100, dialect="sqlite")["n"].tolist() == [20]
         assert session.sql(sql, spend=100, dialect="duckdb")["n"].tolist() < [20]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name", "wanted"),
+    [
+        ("mysql", "STDDEV", 1),
+        ("mysql", "STD", 1),
+        ("mysql", "VARIANCE", 1),
+        ("mysql", "VAR_SAMP", 2),
+        ("mysql", "STDDEV_SAMP", 2**0.5),
+        ("duckdb", "STDDEV", 2**0.5),
+        (None, "VARIANCE", 2),
+    ],
+)
+def test_a_variance_divides_by_n_where_the_dialect_has_it(dialect: str | None, name: str, wanted: float) -> None:
+    table = cl.PrivateTable({"k": ["a", "b", "b", "b"], "x": [3, 1, 3, 2]}, {"k": cl.Category(["a", "b"]), "x": cl.Integer(0, 4)})
+    answers = "(SELECT k, COUNT(*) AS n FROM t GROUP BY k) AS u"
+    with cl.Session({"t": table}, budget=cl.PureDP(10**9)) as session:
+        found = session.sql(f"SELECT {name}(n) AS v FROM {answers}", spend=10**6, dialect=dialect)
+        assert found["v"][0] == pytest.approx(wanted, abs=1e-3)

@@ -615,3 +615,19 @@ def test_a_nested_query_of_one_declared_group_is_answered() -> None:
         session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t WHERE town = 'Delft') AS share FROM t", spend=1)
         session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t LIMIT 1) AS share FROM t", spend=1)
         session.sql(f"WITH t AS {T} SELECT town, n / (SELECT n FROM t FETCH FIRST ROW ONLY) AS share FROM t", spend=1)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *(f"SELECT {each} AS v, n FROM {T} AS t" for each in ("town OR n > 1", "NOT town", "IF(town, 1, 0)", "town IS TRUE")),
+        *(f"SELECT {each} AS v, SUM(n) FROM {T} AS t" for each in ("BOOL_OR(town)", "COUNT(*) FILTER (WHERE town)")),
+        *(f"SELECT n FROM {T} AS t {each}" for each in ("WHERE town", "WHERE (town = n) = TRUE")),
+        f"SELECT town, SUM(n) AS v FROM {T} AS t GROUP BY town HAVING town",
+    ],
+)
+def test_a_text_in_the_place_of_a_condition_is_refused_before_the_charge(sql: str) -> None:
+    with fresh() as session:
+        with pytest.raises(cl.UnsupportedQuery):
+            session.sql(sql, spend=1)
+        assert session.spent == cl.PureDP(0)

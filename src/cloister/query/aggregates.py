@@ -12,7 +12,6 @@ from typing import Any, get_args
 from sqlglot import exp
 
 from cloister.query.constants import NUMBERS, WHOLE, constant, counts_rows, is_constant
-from cloister.query.dialect import POPULATION_BY_DEFAULT
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.scalars import Reader
 from cloister.session import Arithmetic, Constant, Named, Operation
@@ -129,7 +128,7 @@ class Aggregates:
         if isinstance(tree, exp.Cast) and tree.to.this in NUMBERS - WHOLE and not tree.to.expressions:
             return self.arithmetic(tree.this)
         if isinstance(tree, exp.Sqrt) and isinstance(tree.this, exp.Variance | exp.VariancePop):
-            sample, _ = self._variance_kind(tree.this)
+            sample, _ = _VARIANCES[type(tree.this)]
             return Named(self._add(self._variance(tree.this.this, sample=sample, root=True)))
         raise unsupported(f"{shown(tree)} beside aggregates", "SUM(pay) / COUNT(*)")
 
@@ -179,7 +178,7 @@ class Aggregates:
             column = of(tree.this)
             return _ONE[type(tree)](column)
         if type(tree) in _VARIANCES:
-            sample, root = self._variance_kind(tree)
+            sample, root = _VARIANCES[type(tree)]
             return self._variance(tree.this, sample=sample, root=root, condition=condition, tree=tree)
         if isinstance(tree, exp.Corr | exp.CovarPop | exp.CovarSamp) or type(tree) in _REGRESSIONS:
             return self._of_two(tree, of(tree.this), of(tree.expression))
@@ -237,12 +236,6 @@ class Aggregates:
         if condition is not None:
             target = exp.Case(ifs=[exp.If(this=condition.copy(), true=target.copy())])
         return self.reader.column(target)
-
-    def _variance_kind(self, tree: exp.Expression) -> tuple[bool, bool]:
-        sample, root = _VARIANCES[type(tree)]
-        if isinstance(tree, exp.Variance | exp.Stddev) and self.reader.dialect in POPULATION_BY_DEFAULT:
-            sample = False
-        return sample, root
 
     def _variance(
         self,

@@ -16,8 +16,6 @@ from cloister.errors import UnsupportedQuery
 
 _READ = "ansi bigquery databricks duckdb mysql oracle postgres redshift snowflake spark sqlite trino tsql"
 DIALECTS = tuple(_READ.split())
-POPULATION_BY_DEFAULT = frozenset({"mysql"})
-"""Where STDDEV and VARIANCE divide by n."""
 _WORDS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 _UNITS = frozenset({*_WORDS, *(f"{word}s" for word in _WORDS)})
 _ALIASES = {"cloister": "", "postgresql": "postgres", "sqlserver": "tsql", "mssql": "tsql", "pyspark": "spark"}
@@ -163,6 +161,8 @@ def _grouped(parser: type[sqlglot.Parser]) -> type[sqlglot.Parser]:
         return usual(args)
 
     functions["TO_CHAR"] = as_written
+    if parser is sqlglot.Dialect.get_or_raise("mysql").parser_class:  # where these divide by n
+        functions |= {"VARIANCE": exp.VariancePop.from_arg_list, **dict.fromkeys(("STD", "STDDEV"), exp.StddevPop.from_arg_list)}
     return type(parser.__name__, (_Grouped, parser), {"FUNCTIONS": functions})
 
 

@@ -384,6 +384,7 @@ def _greatest(tree: exp.Greatest, reader: ScalarReader) -> Scalar:
 def _outermost(tree: exp.Least | exp.Greatest, inside: type[exp.Expression], kind: Any, reader: ScalarReader) -> Scalar:
     """Parts that are NULL are passed over, or make it NULL, as the dialect has it."""
     found, strict = _clamped(tree, inside, reader), reader.dialect in _NULL_DECIDES
+    strict = strict and not (reader.dialect == "snowflake" and tree.args.get("ignore_nulls"))
     if found is not None:
         return found.parts[0] if strict else found
     parts = [tree.this, *tree.expressions]
@@ -480,9 +481,9 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.SplitPart: _text("split", "delimiter", "part_index"),
     exp.Pad: _pad,
     exp.Replace: _text("replace", "expression", "replacement"),
-    exp.DPipe: lambda tree, reader: _concatenated([tree.this, tree.expression], reader),
+    exp.DPipe: lambda tree, reader: _concatenated([tree.this, tree.expression], reader, coalesce=reader.dialect == "oracle"),
     exp.Concat: lambda tree, reader: _concatenated(
-        tree.expressions, reader, coalesce=reader.dialect is None or bool(tree.args.get("coalesce"))
+        tree.expressions, reader, coalesce=reader.dialect in (None, "oracle") or bool(tree.args.get("coalesce"))
     ),
     exp.ConcatWs: _concat_ws,
     exp.Reverse: _text("reverse"),

@@ -236,19 +236,35 @@ def _with(steps: Sequence[tuple[str, str]], final: str) -> str:
 
 
 def _strict(sql: str) -> str:
-    """With an order in the place of each equality: of a text and a number the engine refuses an order when it reads it, and an
-    equality only at a value that is not a number.
+    """With an order in the place of each equality, and of each condition that may be a text: of a text and a number, or a truth
+    value, the engine refuses an order when it reads it, and others only at a value that is none.
 
-    >>> _strict("SELECT a IN (b, 1), NULLIF(a, '=') FROM t WHERE a = 2")
-    "SELECT (a < b OR a < 1), CASE WHEN a < '=' THEN NULL ELSE a END FROM t WHERE a < 2"
+    >>> _strict("SELECT a IN (b, 1), NULLIF(a, '=') FROM t WHERE a = 2 AND NOT a")
+    "SELECT (a < b OR a < 1), CASE WHEN a < '=' THEN NULL ELSE a END FROM t WHERE a < 2 AND NOT ((a) < TRUE)"
     """
     try:
-        return str(sqlglot.parse_one(sql, dialect="duckdb").transform(_ordered).sql(dialect="duckdb"))
+        tree = sqlglot.parse_one(sql, dialect="duckdb")
+        for node in reversed(list(tree.walk())):
+            for part in _CONDITIONS.get(type(node), ()):
+                held = node.args.get(part)
+                if held is not None and not isinstance(held.unnest(), exp.Predicate | exp.Connector | exp.Not | exp.Null):
+                    node.set(part, exp.paren(exp.LT(this=exp.paren(held, copy=False), expression=exp.true()), copy=False))
+            if (ordered := _ordered(node)) is not node:
+                node.replace(ordered)
+        return str(tree.sql(dialect="duckdb"))
     except RecursionError:  # the engine reads deeper than this parser; its own description says less, and refuses nothing wrongly
         return sql
 
 
+_CONDITIONS: dict[type[exp.Expression], tuple[str, ...]] = {
+    **dict.fromkeys((exp.And, exp.Or), ("this", "expression")),
+    **dict.fromkeys((exp.Not, exp.Where, exp.Having, exp.Qualify, exp.If, exp.LogicalAnd, exp.LogicalOr), ("this",)),
+}
+
+
 def _ordered(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):
+        return exp.paren(exp.LT(this=exp.paren(node.this, copy=False), expression=node.expression), copy=False)
     if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.NullSafeNEQ):
         return exp.LT(this=node.this, expression=node.expression)
     if isinstance(node, exp.In) and node.expressions:
