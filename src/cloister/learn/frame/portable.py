@@ -46,7 +46,7 @@ def to_json(model: PrivateModel) -> str:
         "parameters": {name: plain(value) for name, value in model._said_parameters().items()},
         "learned": {name: plain(value) for name, value in model._learned_values().items()},
         "features": plain(getattr(model, "feature_names_in_", None)),
-        "whole": list(model.whole_),
+        **({"whole": list(model.whole_)} if model.whole_ else {}),  # a model without any keeps the digest that it had
         "guarantee": write_guarantee(model.guarantee_),
         "spent": spent_of(model.spent_),
         "marked": model.marked_,
