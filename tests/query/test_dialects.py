@@ -55,12 +55,14 @@ TRUE = [
     ("postgres", "WIDTH_BUCKET(b, 0, 10, 7) / 2 = 1"),
     ("postgres", "NULLIF(b, 1.5) / 8 = 0.5"),
     ("trino", "NULLIF(b, 1) / 8 = 0"),
+    ("tsql", "s LIKE '[a-c]bc' AND s LIKE 'a[b]%' AND NOT s LIKE '[bx]bc'"),
     ("sqlite", "MAX(b, 3) = 4 AND MIN(b, 3) = 3 AND MAX(a, b) IS NULL"),
 ]
 REFUSED = [
     *(("duckdb", "SUBSTRING(s, -2) = 'bc'"), (None, "SUBSTRING(s, -2) = 'bc'"), ("spark", "SUBSTR(s, 0, 2) = 'ab'")),
     *(("trino", "DATE_DIFF('month', jan, feb) = 0"), ("spark", "DATEDIFF(MONTH, jan, feb) = 0")),
     *(("duckdb", "DATE_DIFF('week', sun, mon) = 0"), ("tsql", "DATEDIFF(WEEK, sun, mon) = 0")),
+    *(("tsql", "s LIKE '[a-c](bc)'"), ("tsql", "s LIKE '[^x]bc'")),
     *(("tsql", "DATETRUNC(week, sun) = '2021-01-03'"), ("postgres", r"p LIKE 'a\_b_c\%'")),
 ]
 

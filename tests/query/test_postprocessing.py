@@ -631,3 +631,27 @@ def test_a_text_in_the_place_of_a_condition_is_refused_before_the_charge(sql: st
         with pytest.raises(cl.UnsupportedQuery):
             session.sql(sql, spend=1)
         assert session.spent == cl.PureDP(0)
+
+
+@pytest.mark.parametrize(
+    ("value", "refused"),
+    [
+        ("CASE WHEN n > 1 THEN n ELSE 'few' END", True),
+        ("CASE n WHEN 1 THEN 'one' ELSE n END", True),
+        ("IF(n < 0, 'few', n)", True),
+        ("COALESCE(n, 'none')", True),
+        ("CASE WHEN n > 1 THEN 'many' ELSE 'few' END", False),
+        ("CASE WHEN n > 1 THEN town ELSE '2 or more' END", False),
+        ("COALESCE(n, '0') + IF(n > 1, n, '-1.5')", False),
+        ("COALESCE(town, 'none')", False),
+        ("CASE WHEN n > 1 THEN DATE '2026-01-01' ELSE '2026-01-31' END", False),
+    ],
+)
+def test_a_word_among_numbers_is_refused_before_the_charge(value: str, refused: bool) -> None:
+    with fresh() as session:
+        if refused:
+            with pytest.raises(cl.UnsupportedQuery):
+                session.sql(f"SELECT town, {value} AS v FROM {T} AS t", spend=1)
+        else:
+            assert len(session.sql(f"SELECT town, {value} AS v FROM {T} AS t", spend=1).to_pydict()["v"]) == 3
+        assert (session.spent == cl.PureDP(0)) == refused

@@ -132,8 +132,14 @@ def _escaped(node: exp.Escape, dialect: Dialect) -> exp.Expression | None:
 
 
 def _backslash(node: exp.Like, dialect: Dialect) -> exp.Expression | None:
-    """LIKE, where a backslash takes the meaning from the sign after it without any word of ESCAPE."""
-    if dialect not in _BACKSLASH or "\\" not in (_text(node.expression) or "") or isinstance(node.parent, exp.Escape):
+    """LIKE, where a backslash takes the meaning from the sign after it without any word of ESCAPE. In T-SQL one of the signs in
+    brackets stands there, as in SIMILAR TO, which has more signs of its own."""
+    pattern = _text(node.expression) or ""
+    if dialect == "tsql" and "[" in pattern and not isinstance(node.parent, exp.Escape):
+        plain = re.search(r"[*+?{}()|^$.\\]", pattern.replace("[^", "[")) is None
+        found = _like(node.this, likes(pattern, standard=True)) if plain else None
+        return found or exp.SimilarTo(this=node.this, expression=node.expression)
+    if dialect not in _BACKSLASH or "\\" not in pattern or isinstance(node.parent, exp.Escape):
         return None
     whole = exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
     return _escaped(whole, dialect) or whole
