@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scripts.trace_question import in_python, over_http, room_of
+import pytest
+
+from cloister.session.questions import limits
+from scripts.trace_question import WARM, in_python, over_http, room_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "how-a-request-runs.md"
 
@@ -15,7 +18,10 @@ def test_a_room_is_a_package_and_each_service_is_one() -> None:
     assert [room_of(each) for each in files] == ["session", "errors", "hub", "hub/services/asking", "hub"]
 
 
-def test_in_python() -> None:
+@pytest.mark.parametrize("before", [0, limits._FORGET - WARM])
+def test_in_python(before: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the clocks of earlier questions are forgotten just then."""
+    monkeypatch.setattr(limits._ALARMS, "_ended", before)
     trace = in_python()
     assert trace.calls - trace.functions["noise/random.py", "word"] <= 422
     assert trace.files <= 57

@@ -55,17 +55,18 @@ class Clock:
         self._over = False
         self._thread = threading.get_ident()
         self._turn = threading.Lock()
-        self._runs = False
+        self.runs = False
+        """Whether the work is not done; looked at by the hundred, so no property."""
 
     def start(self) -> None:
         """The time begins."""
-        self._runs = True
+        self.runs = True
         _ALARMS.set(self, self.seconds)
 
     def end(self) -> None:
         """The work is done: from here on nothing is stopped any more."""
         with self._turn:
-            self._runs = False
+            self.runs = False
             self._tables = ()
         _ALARMS.unset()
 
@@ -97,11 +98,6 @@ class Clock:
             instead=instead,
         )
 
-    @property
-    def runs(self) -> bool:
-        """Whether the work is not done."""
-        return self._runs
-
     def ring(self) -> None:
         """The time is over; on a busy machine not yet, unless somebody chose it."""
         if not self._firm and self._busy is None:
@@ -112,7 +108,7 @@ class Clock:
                 _ALARMS.set(self, self.seconds - given)
                 return
         with self._turn:
-            if self._runs:
+            if self.runs:
                 self._over = True
                 self.stop()
                 _ALARMS.set(self, _AGAIN)
@@ -150,7 +146,11 @@ class _Alarms:
         with self._changed:
             self._ended += 1
             if self._ended > _FORGET and 2 * self._ended > len(self._waiting):
-                self._waiting = [each for each in self._waiting if each[2].runs]
+                waiting = self._waiting
+                self._waiting = []
+                for each in waiting:
+                    if each[2].runs:
+                        self._waiting.append(each)
                 heapq.heapify(self._waiting)
                 self._ended = 0
 
