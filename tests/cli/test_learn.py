@@ -6,6 +6,7 @@ import json
 from contextlib import chdir
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -15,7 +16,7 @@ pytest.importorskip("sklearn")
 from cloister.cli.bounds import domains_of_line
 from cloister.cli.learn import features_of
 from cloister.cli.main import cli
-from cloister.errors import CloisterError, InvalidDeclaration
+from cloister.errors import CloisterError, EngineError, InvalidDeclaration
 from cloister.ledger import Ledger
 from cloister.privacy import PureDP
 from tests.cli.test_cli import cloister as command
@@ -279,3 +280,14 @@ def test_the_rows_that_are_read_are_never_written_over(tmp_path: Path, line: str
     assert isinstance(refused, CloisterError), refused
     assert "it is read, and would be lost" in refused.why
     assert (tmp_path / "people.csv").read_text(encoding="utf-8") == rows
+
+
+def test_a_damaged_parquet_file_to_predict_from_is_refused_in_fixed_words(tmp_path: Path) -> None:
+    """What the engine says of it may hold a row."""
+    file = tmp_path / "people.parquet"
+    duckdb.sql("SELECT range * 7919 % 97 AS age FROM range(5000)").write_parquet(str(file))
+    whole = file.read_bytes()
+    file.write_bytes(whole[:4] + b"\xff" * 200 + whole[204:])
+    with pytest.raises(EngineError, match=r"^The file 'people.parquet' could not be read: it is damaged") as refusal:
+        features_of(file, ["age"])
+    assert refusal.value.__context__ is None

@@ -316,6 +316,7 @@ def features_of(path: Path, names: list[str], whole: Collection[str] = ()) -> np
 def _texts(path: Path, names: list[str], whole: Collection[str]) -> dict[str, list[str | None]]:
     """The columns of these features as texts, in their order."""
     from cloister.tables.engines.connection import connected
+    from cloister.tables.engines.guard import guarded
     from cloister.tables.sourcing.sources import CsvSource, ParquetSource
 
     if not path.is_file():
@@ -328,7 +329,10 @@ def _texts(path: Path, names: list[str], whole: Collection[str]) -> dict[str, li
         if source.malformed(engine):
             why, instead = "it is not a table, or a line has more or fewer cells than the first", "rows.csv"
             raise InvalidParameter(f"The file {path.name!r} is invalid", why=why, instead=instead)
-        cells = engine.execute(f"SELECT {chosen} FROM {source.attach(engine)}").fetchall()  # noqa: S608
+        select = f"SELECT {chosen} FROM {source.attach(engine)}"  # noqa: S608
+        cells = guarded(
+            f"The file {path.name!r} could not be read", lambda: engine.execute(select).fetchall(), why="it is damaged"
+        )
     return {column: [cell[place] for cell in cells] for place, column in enumerate(columns)}
 
 
