@@ -115,7 +115,7 @@ def domain_of(name: str, column: str, values: Sequence[Any], *, texts: bool) -> 
     stay texts where their decimals are too fine, as those of places are."""
     present = list(dict.fromkeys(read_plain(value) for value in values if not _missing(value)))
     nullable = any(_missing(value) for value in values)
-    written = [str(value) for value in present]
+    written = [str(value) for value in present] if texts else []
     if texts:
         present = _parsed(written)
     kinds = {_kind(value) for value in present}
@@ -125,7 +125,7 @@ def domain_of(name: str, column: str, values: Sequence[Any], *, texts: bool) -> 
         days = [datetime.date(value.year, value.month, value.day) for value in present]
         return Date(min(days), max(days), nullable=nullable)
     if kinds == {"text"}:
-        return _of_texts(written, nullable)
+        return _of_texts(present, nullable)
     numbers = [number_of(value) for value in present] if present and kinds <= {"integer", "decimal"} else []
     exact = [number for number in numbers if number is not None]
     digits = range(_MOST_PLACES + 1)
@@ -135,7 +135,7 @@ def domain_of(name: str, column: str, values: Sequence[Any], *, texts: bool) -> 
         if places == 0:
             return Integer(int(low), int(high), nullable=nullable)
         return Real(low, high if high > low else low + step, step=step, nullable=nullable)
-    if texts and written:
+    if written:
         return _of_texts(written, nullable)
     raise MissingBound(
         f"The column {column!r} of the public table {name!r} needs bounds",
