@@ -86,6 +86,8 @@ class Rules:
     whole_trunc: NumberKind = WHOLE
     whole_round: NumberKind = WHOLE
     date_part: NumberKind = WHOLE
+    nullif_of_both: bool = False
+    """Whether NULLIF gives its first side as what it is compared as."""
     places: int | None = 0
     """To how many places CAST(x AS DECIMAL) rounds; None for all that x has."""
     scales: bool = True
@@ -134,6 +136,7 @@ _POSTGRES = Rules(
     whole_trunc=DOUBLE,
     whole_round=DOUBLE,
     date_part=DECIMAL,
+    nullif_of_both=True,
     places=None,
     digits="half away",
 )
@@ -292,10 +295,8 @@ def kind_of(x: Scalar, of: KindOf, rules: Rules) -> NumberKind | None:
             return one_of(x.parts)
         case Case():
             return one_of([value for _, value in x.branches] + ([] if x.otherwise is None else [x.otherwise]))
-        case NullIf() if rules is _POSTGRES:  # gives its first side as what it is compared as
-            return _together([kind(x.left), kind(x.right)])
         case NullIf():
-            return kind(x.left)
+            return _together([kind(x.left), kind(x.right)]) if rules.nullif_of_both else kind(x.left)
         case Negate() | Absolute() | Clamp():
             return kind(x.x)
         case Floor() | Ceiling() | Round():
