@@ -129,6 +129,7 @@ _MODELS = ("k", "l", "diversity", "c", "t", "distance", "beta", "likeness", "del
         ({"weights": {"age": 2.0}}, "weights="),
         ({"suppressed": "star"}, "suppressed='star'"),
         ({"shuffle": False}, "shuffle="),
+        ({"seconds": 5}, "seconds="),
         ({"keep_index": True}, "keep_index="),
         ({"search": "microaggregation"}, "microaggregation"),
         ({"models": [DeltaDisclosure(1, column="pay")]}, "disclosure"),

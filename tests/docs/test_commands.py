@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,10 @@ def test_the_commands_of_the_page_run(page: Path, often: bool, tmp_path: Path, m
             continue  # tests/cli/test_demo.py starts it
         program, *words = shlex.split(command)
         assert program == "cloister", f"{command}: only our own commands are shown in console blocks"
+        if words[0] == "demo":  # it serves: a process of its own, as for the person who types it
+            served = subprocess.run([sys.executable, "-m", "cloister", *words], capture_output=True, text=True, check=False)
+            assert served.returncode == 0 and served.stdout.strip(), f"{command}\n{served.stdout}\n{served.stderr}"
+            continue
         said = CliRunner().invoke(cli, words)
         assert said.exit_code == 0, f"{command}\n{said.output}\n{said.exception!r}"
         assert said.output.strip(), command

@@ -97,8 +97,12 @@ def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose
     """
     from cloister.anonymize.roles import check_one_role
 
-    given = next((name for name in _UNKNOWN if getattr(anonymizer, name)), None if anonymizer.shuffle else "shuffle")
-    if given is not None:
+    changed = {
+        "shuffle": not anonymizer.shuffle,
+        "seconds": anonymizer.seconds != 60,
+        **{name: getattr(anonymizer, name) for name in _UNKNOWN},
+    }
+    if given := next((name for name, unusual in changed.items() if unusual), None):
         raise _not_there(f"{given}=", f"the anonymizer without {given}=")
     if anonymizer.suppressed != "drop":
         raise _not_there(f"suppressed={anonymizer.suppressed!r}", 'suppressed="drop"')
