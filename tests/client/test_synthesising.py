@@ -6,6 +6,8 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 import cloister as cl
 from cloister import errors
 from cloister.hub.platform.jobs import Workers
+from cloister.hub.services.synthesising.order import Synthesis
 from cloister.session import Count, Question
 from tests.client.test_transport import Scripted, problem
 from tests.hub.house import Clock, House, served
@@ -72,9 +75,9 @@ def test_synth_fit_has_a_hub_make_the_table_as_it_has_a_session(place: tuple[Hou
         assert str(house.hub.ledger.spent("people")) == "ε = 0.5"
         with pytest.raises(errors.UnknownTable):
             cl.synth.fit(session, "nobody", spend=1, columns=["age"])  # type: ignore[call-overload]
-        binned = [cl.Binned("age", [20, 40])]
-        with pytest.raises(errors.InvalidParameter, match="not plain data"):
-            cl.synth.fit(session, "people", spend=1, columns=binned)  # type: ignore[call-overload]
+        bins = [cl.Binned("age", [17, 40, 90]), cl.synth.QuantileBins("pay", 9)]
+        binned = cl.synth.fit(session, "people", spend="0.5", columns=bins)  # type: ignore[call-overload]
+        assert binned.columns[0].number == 2
         with pytest.raises(errors.UnsupportedQuery, match=r"declared\(\) is not supported") as refused:
             cl.synth.fit_gaussians(session, "people", spend=1, columns=["sex"])  # type: ignore[arg-type]
         assert "session.synthesise(…)" in refused.value.instead
@@ -92,6 +95,22 @@ def test_texts_of_several_lines_and_one_column_travel_as_the_library_takes_them(
         cl.synth.fit(hub.session(), "people", spend=1, **how)  # type: ignore[call-overload]
     order = json.loads(hub.seen[0].content)
     assert [order[name] for name in ("workload", "rules", "earlier")] == ["sex", "age < 9 => sex = 'A  B'", "SELECT 1"]
+
+
+def test_columns_in_bins_travel_as_lines_that_a_hub_reads_as_the_same() -> None:
+    hub = Scripted(problem(404, "unknown-table"))
+    bins = [cl.Binned("a = b", [0, Fraction(1, 3), 0.5]), cl.Binned("born", [date(2020, 1, 1), "2026-01-01"]), "sex"]
+    bins += [cl.synth.QuantileBins("pay"), cl.synth.Calendar("day")]
+    with pytest.raises(errors.CloisterError):
+        hub.session().synthesise("people", spend=1, columns=bins)
+    order = json.loads(hub.seen[0].content)
+    read = Synthesis(**{**order, "columns": tuple(order["columns"])}).binned
+    assert [str(getattr(each, "describe", each.__repr__)()) for each in read] == [
+        *("['binned', 'a = b', ['0', '1/3', '0.5']]", "['binned', 'born', ['2020-01-01', '2026-01-01']]", "'sex'"),
+        *("QuantileBins(name='pay', bins=50)", "Calendar(name='day')"),
+    ]
+    with pytest.raises(errors.InvalidParameter, match="it is not a name"):
+        hub.session().synthesise("people", spend=1, columns=["sex", 5])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("name", ["rules", "earlier"])

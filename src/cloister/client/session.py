@@ -23,7 +23,7 @@ from cloister.session.planning.afford import affordable
 from cloister.session.planning.within import check_wanted
 from cloister.session.questions.spend import Spending, amount_of, less
 from cloister.session.releases.uncertainty import check_confidence
-from cloister.tables import Domain, Text
+from cloister.tables import Binned, Domain, Text
 from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
     from cloister.local.survey.models import Chances, Line
     from cloister.synth import SyntheticModel
+    from cloister.synth.states import Asked
     from cloister.traces import Journeys, RoadJourneys
 
 _PAGE = "100"
@@ -341,7 +342,7 @@ class RemoteSession:
         table: str,
         *,
         spend: Exact,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[Asked] | None = None,
         method: str = "auto",
         about: Sequence[str | Sequence[str]] = (),
         rules: Sequence[str] = (),
@@ -362,9 +363,11 @@ class RemoteSession:
             columns = [
                 name for each in found for name, kind in each.columns.items() if not isinstance(kind, Text) and name != each.unit
             ]
+        ranges = [_range(each) for each in columns if not isinstance(each, str)]
         order = {
             "table": table,
-            "columns": list(columns),
+            "columns": [each if isinstance(each, str) else each.name for each in columns],
+            **({"ranges": "\n".join(ranges)} if ranges else {}),
             "method": method,
             "workload": _lines("about", [about] if isinstance(about, str) else about),
             "rules": _lines("rules", rules),
@@ -605,6 +608,24 @@ def _lines(name: str, given: Sequence[str | Sequence[str]]) -> str:
     if isinstance(given, str) or not all(isinstance(each, str | list | tuple) for each in given):
         raise InvalidParameter(f"{name}={given!r} is invalid", why="a hub takes a list of texts", instead=f'{name}=["…"]')
     return "\n".join(" ".join((each if isinstance(each, str) else ", ".join(each)).splitlines()) for each in given)
+
+
+def _range(column: Asked) -> str:
+    """A column in bins, as a line of an order.
+
+    >>> _range(Binned("age", [0, 18, 120]))
+    'age = 0, 18, 120'
+    """
+    from cloister.synth import Calendar, QuantileBins
+
+    match column:
+        case Binned():
+            return f"{column.name} = {', '.join(map(str, column.edges))}"
+        case QuantileBins():
+            return f"{column.name} = {column.bins} quantiles"
+        case Calendar():
+            return f"{column.name} = calendar"
+    raise InvalidParameter(f"The column {column!r} is invalid", why="it is not a name", instead='columns=["age"]')
 
 
 def _sure(confidence: float) -> dict[str, float]:
