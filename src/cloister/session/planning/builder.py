@@ -219,7 +219,7 @@ class Builder(Sharing):
             raise UnsupportedQuery(
                 f"Squares and products of {names} are not supported",
                 why="their sums could overflow 126 bits within the declared bounds and steps",
-                instead=f'a coarser step= for "{moments.sides[0].column}"',
+                instead=f'narrower bounds or a coarser step= for "{moments.sides[0].column}"',
             )
         return moments
 

@@ -324,7 +324,7 @@ class Aggregation:
                 raise UnsupportedQuery(
                     f"A sum over {names} is not supported",
                     why="it could overflow 126 bits within the declared bounds",
-                    instead="a coarser step=",
+                    instead="narrower bounds, or a coarser step=",
                 )
 
     def describe(self) -> Any:
