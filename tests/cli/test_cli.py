@@ -402,10 +402,12 @@ def test_an_owner_sees_how_the_rows_of_a_file_are_read(folder: Path) -> None:
 def test_numbers_that_may_be_thousands_are_told(tmp_path: Path) -> None:
     """Between semicolons 2.000 is two, unless numbers are whole, and 2,000 is two for sure."""
     (tmp_path / "people.csv").write_text("pay;beds\n999,5;2.000\n2.000;3.000\n1.5;4\n2,000;1\n")
-    assert cloister("rows", "people.csv", "--bounds", "pay=0:9999.0,beds=0:9000", at=tmp_path).stdout.splitlines() == [
+    words = ("rows", "people.csv", "--bounds", "pay=0:9999.0,beds=0:9000")
+    assert cloister(*words, at=tmp_path).stdout.splitlines() == [
         "people: 4 rows",
         "  pay: 1 values of the file look like 2.000, read as 2: if not, write 2000",
     ]
+    assert json.loads(cloister(*words, "--json", at=tmp_path).stdout)["doubtful"] == {"pay": 1}
 
 
 def test_a_column_of_which_nothing_is_read_is_told_with_what_would_be(tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ def show_rows(tables: Mapping[str, PrivateTable | PublicTable], *, as_json: bool
             report, offenders = prepared.owner_report(), prepared.owner_offenders()
         if as_json:
             found = {each: {"nulled": values.nulled, "clamped": values.clamped} for each, values in offenders.items()}
-            click.echo(json.dumps({"table": name, "rows": report.rows, "left_out": report.left_out, "misfits": found}))
+            doubtful = {column: each.doubtful for column, each in report.columns.items() if each.doubtful}
+            told = {"rows": report.rows, "left_out": report.left_out, "misfits": found, "doubtful": doubtful}
+            click.echo(json.dumps({"table": name, **told}))
             continue
         click.echo(f"{name}: {report.rows} rows")
         for number, what in (
