@@ -14,6 +14,7 @@ import cloister as cl
 from cloister.cli import cli
 from cloister.hub.backup import BackupRefused, back_up, put_back
 from cloister.hub.locks import HubRuns, shared_lock
+from cloister.hub.platform.accounts import login_link
 from cloister.hub.platform.trail import verify
 from cloister.hub.settings import Settings
 from tests.hub.house import Clock, House, Visitor
@@ -105,6 +106,19 @@ def test_an_answer_of_before_the_backup_is_still_there_and_rows_are_still_read(c
     again = House(house.settings.data, Clock())
     after = again.client().get("/api/v1/releases", headers=ana.bearer).json()["releases"]
     assert after == [line for line in before if line["cost"] == {"people": "ε = 0.1"}]
+    again.close()
+
+
+def test_sessions_and_links_of_the_backup_let_nobody_in(house: House, tmp_path: Path) -> None:
+    """Somebody who signed out since was signed in once more by the restore, and a link that was used worked a second time."""
+    ana = house.person("analyst")
+    link = login_link(house.hub, ana.caller.email)
+    assert (ana.client.get("/account").status_code, house.client().get(link).status_code) == (200, 200)
+    back_up(house.settings, tmp_path / "backup")
+    lost(house, heads=True)
+    put_back(tmp_path / "backup", house.settings)
+    again = House(house.settings.data, Clock())
+    assert (again.again(ana).client.get("/account").status_code, again.client().get(link).status_code) == (303, 404)
     again.close()
 
 

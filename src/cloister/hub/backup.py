@@ -77,7 +77,7 @@ def back_up(settings: Settings, folder: Path) -> int:
 def put_back(folder: Path, settings: Settings) -> int:
     """Put a backup into the place of a hub that is gone; how many files that were. The hub must not be running.
 
-    Heads that are still there stay: they tell what the backup lacks.
+    Heads that are still there stay: they tell what the backup lacks. Sessions and one-time links end.
     """
     data = settings.data
     instead = "take the lines database and ledger out of hub.toml first; afterwards cloister hub move postgresql://…"
@@ -98,6 +98,9 @@ def put_back(folder: Path, settings: Settings) -> int:
             part = data / f"{name}.part"
             shutil.copyfile(folder / name, part)
             part.chmod(0o600)
+            if name == "hub.db":  # who was signed out since, or used a link, is not let in once more
+                with contextlib.closing(sqlite3.connect(part)) as db, db:
+                    db.executescript("DELETE FROM web_session; DELETE FROM one_time_link")
             flush(part)
             part.replace(data / name)
     return len(files)
