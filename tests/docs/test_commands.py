@@ -53,7 +53,8 @@ def test_the_commands_of_the_page_run(page: Path, often: bool, tmp_path: Path, m
         assert program == "cloister", f"{command}: only our own commands are shown in console blocks"
         if words[0] == "demo":  # it serves: a process of its own, as for the person who types it
             served = subprocess.run([sys.executable, "-m", "cloister", *words], capture_output=True, text=True, check=False)
-            assert served.returncode == 0 and served.stdout.strip(), f"{command}\n{served.stdout}\n{served.stderr}"
+            assert served.returncode == 0, f"{command}\n{served.stdout}\n{served.stderr}"
+            assert served.stdout.strip(), command
             continue
         said = CliRunner().invoke(cli, words)
         assert said.exit_code == 0, f"{command}\n{said.output}\n{said.exception!r}"

@@ -232,9 +232,7 @@ def restore(settings: Settings, folder: Path) -> None:
     with exclusive_lock(settings, "The backup was not put back"):
         count = placed(folder, settings)
     click.echo(f"{count} files are back in {settings.data}")
-    click.echo(
-        "sessions and links are ended; tokens, grants and roles are as they were then: revoke again what was revoked since"
-    )
+    click.echo("sessions and links ended; tokens, grants and roles are as they were then: revoke again what was revoked since")
     key = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
     if not settings.master_key and not key.is_file():
         click.echo(f"now put the hub's master key back as {key}: without it nothing can be read")
