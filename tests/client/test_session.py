@@ -109,13 +109,15 @@ def test_a_rehearsal_charges_nothing() -> None:
     assert hub.seen[0].url.path == "/api/v1/questions/rehearse"
 
 
-@pytest.mark.parametrize("name", ["measure", "measure_all", "run"])
+@pytest.mark.parametrize("name", ["measure", "measure_all", "run", "watch", "explain_workload", "add"])
 def test_objects_stay_at_home(name: str) -> None:
     hub = Scripted()
     with pytest.raises(errors.UnsupportedQuery) as refused:
         getattr(hub.session(), name)(object(), spend=1)
     assert refused.value.instead
     assert hub.seen == []
+    with pytest.raises(AttributeError, match="'RemoteSession' object has no attribute 'sqll'"):
+        _ = hub.session().sqll  # type: ignore[attr-defined]
 
 
 def test_objects_are_no_sql() -> None:

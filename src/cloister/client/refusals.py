@@ -25,6 +25,12 @@ class HubUnreachable(HubError):
     """The hub did not answer."""
 
 
+class NotOverHub(errors.UnsupportedQuery, AttributeError):
+    """What a session has on the machine with the tables alone."""
+
+    stored = "UnsupportedQuery"
+
+
 _KINDS: Mapping[str, type[errors.CloisterError]] = {
     "not-logged-in": errors.AccessDenied,
     "access-denied": errors.AccessDenied,

@@ -14,9 +14,9 @@ import numpy as np
 
 from cloister.client.anonymizing import AnonymizedTable, order_of, table_of
 from cloister.client.plan import RemotePlan, guarantee_from
-from cloister.client.refusals import HubError
+from cloister.client.refusals import HubError, NotOverHub
 from cloister.client.transport import Transport, new_key, no_answer
-from cloister.errors import InvalidParameter, NotConvertible, UnsupportedQuery
+from cloister.errors import InvalidParameter, NotConvertible
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_nonnegative, exact_positive, text_of, zero_of
 from cloister.session import Affordable, Frame, Plan, Release, Series
 from cloister.session.planning.afford import affordable
@@ -519,21 +519,14 @@ class RemoteSession:
         """Let go of the connections. What the hub keeps stays."""
         self._transport.close()
 
-    def declared(self, *_: object, **__: object) -> NoReturn:
-        """Refused: what learns or makes something from it does so on the machine that has the tables, or as a job of the hub."""
-        raise _no_objects("declared", "session.fit_model(…), session.synthesise(…) or session.synthesise_journeys(…)")
+    if not TYPE_CHECKING:  # where a name is looked up that is not here, a type checker says so
 
-    def measure(self, *_: object, **__: object) -> NoReturn:
-        """Refused: questions as objects stay on the machine that has the tables."""
-        raise _no_objects("measure")
+        def __getattr__(self, name: str) -> NoReturn:
+            from cloister.query.session import Session  # where somebody looks for it
 
-    def measure_all(self, *_: object, **__: object) -> NoReturn:
-        """Refused, as `measure` is."""
-        raise _no_objects("measure_all")
-
-    def run(self, *_: object, **__: object) -> NoReturn:
-        """Refused: code is not sent to a hub."""
-        raise _no_objects("run")
+            if name.startswith("_") or not hasattr(Session, name):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise _no_objects(name)
 
     def _asked_in(self, purpose: str | None, project: str | None) -> dict[str, str]:
         """What for and where, as the session says where a question does not."""
@@ -633,11 +626,11 @@ def _sure(confidence: float) -> dict[str, float]:
     return {"confidence": confidence}
 
 
-def _no_objects(name: str, instead: str = 'session.sql("SELECT …", spend="0.1")') -> UnsupportedQuery:
-    return UnsupportedQuery(
+def _no_objects(name: str) -> NotOverHub:
+    return NotOverHub(
         f"{name}() is not supported",
         why="a hub takes questions as SQL; objects and methods stay on the machine that has the tables",
-        instead=instead,
+        instead='session.sql("SELECT …", spend="0.1"), session.fit_model(…), session.synthesise(…)',
     )
 
 
