@@ -149,6 +149,9 @@ def test_restore_with_the_key_in_place_says_what_the_owner_has_to_do(data: Path,
     said = cloister("hub", "restore", str(tmp_path / "backup"), "--data", str(new)).stdout
     assert "the ledger is frozen" in said
     assert f"cloister ledger restore {new} --loss people=…" in said
+    told = cloister("hub", "check", "--data", str(new), code=1).stdout
+    assert "wrong: ledger: it is frozen: the copy of its head is missing" in told
+    assert f"Instead: cloister ledger restore {new} --loss people=…" in told
     assert "nothing is overwritten" in cloister("hub", "restore", str(tmp_path / "backup"), "--data", str(new), code=1).stderr
 
 
