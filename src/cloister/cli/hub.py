@@ -274,25 +274,25 @@ def _is_there(settings: Settings) -> bool:
 def _stored(settings: Settings, found: list[Weakness]) -> list[tuple[str, str]]:
     """What is stored and can't be read, and why; where the ledger is frozen, that is found first."""
     unreadable: list[tuple[str, str]] = []
-    if not _is_there(settings):
+    if not _is_there(settings) or not (settings.ledger or settings.path("ledger.db").is_file()):  # or one would be made
         return unreadable
     from cloister.cli.ledgers import thawing
     from cloister.hub.checking import Weakness
     from cloister.hub.hub import Hub
-    from cloister.hub.platform.access.views import unreadable_views_of
+    from cloister.hub.migrations import check_steps
+    from cloister.hub.platform.access.views import every_unreadable_view
     from cloister.hub.services import all_services
 
-    all_services()
+    all_services()  # what one of them lets people do is an action that grants name
     try:
-        unreadable = [(each.title, each.why) for each in unreadable_views_of(settings)]
-        if settings.ledger or settings.path("ledger.db").is_file():  # or one would be made
-            with Hub(settings, (), migrate=False) as opened:
-                frozen = opened.ledger.frozen
-            if frozen is not None:
-                instead = thawing(settings.data, frozen)
-                found.insert(0, Weakness(name="ledger", why=f"it is frozen: {frozen.reason}", instead=instead))
+        with Hub(settings, (), migrate=False) as opened:
+            check_steps(opened.database)
+            unreadable, frozen = every_unreadable_view(opened.database), opened.ledger.frozen
+        if frozen is not None:
+            instead = thawing(settings.data, frozen)
+            found.insert(0, Weakness(name="ledger", why=f"it is frozen: {frozen.reason}", instead=instead))
     except CloisterError as error:
-        click.echo(f"what the hub has stored was not looked at: {error}", err=True)
+        found.insert(0, Weakness(name="data", why=f"what is stored was not looked at: {error.why}", instead=error.instead))
     return unreadable
 
 
