@@ -138,7 +138,8 @@ def test_a_move_that_was_killed_between_its_two_databases_is_made_by_the_same_co
     asked: tuple[House, Visitor], postgres_server: postgres.Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     house, ana = asked
-    address, other, copied = new_schema(postgres_server), new_schema(postgres_server), moving.ledger_copied
+    address, other, foreign = (new_schema(postgres_server) for _ in range(3))
+    copied = moving.ledger_copied
 
     @contextmanager
     def killed(*given: Any, **how: Any) -> Iterator[tuple[int, Callable[[], None]]]:
@@ -158,9 +159,14 @@ def test_a_move_that_was_killed_between_its_two_databases_is_made_by_the_same_co
     old = House(house.settings.data, Clock())
     assert count(old, ana, 30, "0.2").status_code == 201, "what it is copied from goes on meanwhile"
     old.close()
+    with psycopg.connect(foreign) as connection:
+        connection.execute("CREATE TABLE steps AS SELECT 7 AS taken")
     cl.Ledger(other, key=bytes(32), head=tmp_path / "head").close()
-    with Hub(house.settings, ()) as hub, pytest.raises(cl.LedgerError, match="there is a ledger in that database"):
-        move(hub, address, other)
+    for taken in (other, foreign):
+        with Hub(house.settings, ()) as hub, pytest.raises(cl.LedgerError, match="there is a ledger in that database"):
+            move(hub, address, taken)
+    with psycopg.connect(foreign) as connection:
+        assert connection.execute("SELECT taken FROM steps").fetchall() == [(7,)], "another program's"
     command(house, address)
     moved = there(house, address)
     assert (moved.hub.ledger.remaining("people"), moved.hub.ledger.verify()) == (cl.PureDP("0.7"), True)

@@ -318,9 +318,8 @@ def _password_link(opened: Hub, address: str) -> str:
     with opened.database.begin() as db:
         person = person_of_address(db, address)
         if person is None:
-            raise InvalidParameter(
-                "No link was made", why="no one here has this e-mail address", instead="the page /people, to invite"
-            )
+            why = "no one here has this e-mail address"
+            raise InvalidParameter("No link was made", why=why, instead="the page /people, to invite")
         return password_link(opened, db, Caller(name="command line", via="system"), person)
 
 

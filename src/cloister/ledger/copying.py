@@ -26,9 +26,9 @@ def ledger_copied(source: str | Path, target: str | Path, *, key: bytes, head: P
     try:
         given.begin()
         taken.begin_reading()
-        if not given.has_tables():
+        if not (given.has_tables() or given.has_tables("steps")):
             create(given)
-        elif not {*raw_lines(given)} <= {*raw_lines(taken)}:  # other than an earlier copy of this one: its move was interrupted
+        elif not (given.has_tables() and {*raw_lines(given)} <= {*raw_lines(taken)}):  # else a move to it was interrupted
             raise LedgerError("The ledger was not copied", why="there is a ledger in that database", instead="an empty database")
         given.execute(STEPS.format(**given.types))
         for table in ("meta", "lines", "releases", *DERIVED, *(["steps"] if taken.has_tables("steps") else [])):
