@@ -279,14 +279,17 @@ def _stored(settings: Settings, found: list[Weakness]) -> list[tuple[str, str]]:
     from cloister.cli.ledgers import thawing
     from cloister.hub.checking import Weakness
     from cloister.hub.hub import Hub
-    from cloister.hub.migrations import check_steps
+    from cloister.hub.migrations import waits_for_steps
     from cloister.hub.platform.access.views import every_unreadable_view
     from cloister.hub.services import all_services
 
     all_services()  # what one of them lets people do is an action that grants name
     try:
         with Hub(settings, (), migrate=False) as opened:
-            check_steps(opened.database)
+            if waits_for_steps(opened.database):
+                why = "what is stored was not looked at: the hub was not started since cloister was updated"
+                found.append(Weakness(name="data", why=why, instead="start the hub, and check it then", grave=False))
+                return unreadable
             unreadable, frozen = every_unreadable_view(opened.database), opened.ledger.frozen
         if frozen is not None:
             instead = thawing(settings.data, frozen)

@@ -58,12 +58,10 @@ def bring_up_to_date(database: Database) -> None:
                 connection.commit()
 
 
-def check_steps(database: Database) -> None:
-    """Refuse a database that waits for steps: it is not read as if it had seen them."""
+def waits_for_steps(database: Database) -> bool:
+    """Whether a hub that opens it runs steps first."""
     with _readable(), database.engine.connect() as connection:
-        if _seen(connection) != {*_steps().get_heads()}:
-            why = "the hub was not started since cloister was updated"
-            raise OtherVersion("The hub's database was not read", why=why, instead="start the hub, and check it then")
+        return _seen(connection) != {*_steps().get_heads()}
 
 
 @cache
