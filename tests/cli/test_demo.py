@@ -16,15 +16,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import psycopg
 import pytest
+from sqlalchemy import func
 
 import cloister as cl
-from cloister.cli.demo_hub import FIRST, PEOPLE, SECOND, SPEND
+from cloister.cli.demo_hub import FIRST, PEOPLE, SECOND, SPEND, demo_survey
+from cloister.hub.records.surveys import HeldSurvey, SurveyReport
 from tests.cli.test_cli import cloister
 from tests.hub import forked
+from tests.hub.house import Clock, House
 
 pytestmark = pytest.mark.xdist_group("documentation")  # the pages start demos too: one after another, for the usual port
 
@@ -41,6 +45,18 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         shown = said.read()
     assert process.wait(100) == 0
     return folder, shown
+
+
+def test_a_survey_that_nobody_answered_before_an_interruption_is_answered_once(tmp_path: Path) -> None:
+    house = House(tmp_path / "hub", Clock())
+    ana = house.person("analyst").caller
+    with patch("cloister.cli.demo_hub._answered", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        demo_survey(house.hub, ana)
+    found = {demo_survey(house.hub, ana) for _ in range(2)}
+    with house.hub.database.reading() as db:
+        reports = db.query(HeldSurvey.id, func.count()).join(SurveyReport, isouter=True).group_by(HeldSurvey.id)
+        assert [tuple(row) for row in reports] == [(each, 4000) for each in found]
+    house.close()
 
 
 def copied(opened: tuple[Path, str], into: Path) -> str:

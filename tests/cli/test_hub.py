@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from cloister.installed import install
 from cloister.privacy import PureDP
 from tests.hub.house import Clock, House, Visitor, served
 
+STORED = Path(__file__).parents[1] / "stored"
 SQL = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 
 
@@ -149,7 +151,21 @@ def test_restore_with_the_key_in_place_says_what_the_owner_has_to_do(data: Path,
     said = cloister("hub", "restore", str(tmp_path / "backup"), "--data", str(new)).stdout
     assert "the ledger is frozen" in said
     assert f"cloister ledger restore {new} --loss people=…" in said
+    told = cloister("hub", "check", "--data", str(new), code=1).stdout
+    assert "wrong: ledger: it is frozen: the copy of its head is missing" in told
+    assert f"Instead: cloister ledger restore {new} --loss people=…" in told
+    (new / "master.key").unlink()
+    told = cloister("hub", "check", "--data", str(new), code=1).stdout
+    assert "wrong: data: what is stored was not looked at" in told
     assert "nothing is overwritten" in cloister("hub", "restore", str(tmp_path / "backup"), "--data", str(new), code=1).stderr
+
+
+def test_check_of_a_hub_that_an_older_version_left_says_that_it_was_not_read(tmp_path: Path) -> None:
+    shutil.unpack_archive(STORED / "hub.tar.xz", tmp_path)
+    before = (tmp_path / "hub" / "hub.db").read_bytes()
+    told = cloister("hub", "check", "--data", str(tmp_path / "hub")).stdout
+    assert "weak: data: what is stored was not looked at: the hub was not started since cloister was updated" in told
+    assert (tmp_path / "hub" / "hub.db").read_bytes() == before
 
 
 def test_names_that_a_shell_would_take_apart_are_quoted_where_a_loss_is_asked_for(data: Path, tmp_path: Path) -> None:

@@ -76,6 +76,28 @@ def test_a_round_from_invitations_to_results(folder: Path) -> None:
         assert "not a list of the hashes" in cloister(*collect[:2], "--invited", "other.txt", at=folder, refused=True)
 
 
+@pytest.mark.parametrize(("stopped", "file"), [("write_text", "invited"), ("replace", "tokens")])
+def test_tokens_whose_making_was_interrupted_are_made_by_the_same_command(
+    folder: Path, stopped: str, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, whole = ["--tokens", "2", "--tokens-out", "tokens.txt", "--invited-out", "invited.txt"], getattr(Path, stopped)
+
+    def interrupted(path: Path, *given: object, **how: object) -> object:
+        if file in path.name:
+            raise KeyboardInterrupt
+        return whole(path, *given, **how)
+
+    with monkeypatch.context() as patched, chdir(folder):
+        patched.setattr(Path, stopped, interrupted)
+        CliRunner().invoke(cli, ["survey", "make", "questions.toml", *words])
+    cloister("make", "questions.toml", *words, at=folder)
+    sent, kept = ((folder / name).read_text().split() for name in ("tokens.txt", "invited.txt"))
+    assert (len(sent), {hash_of(each) for each in sent}) == (2, {*kept})
+    assert "may have been sent" in cloister("make", "questions.toml", *words, at=folder, refused=True)
+    (folder / "tokens.txt").unlink()  # sent, and forgotten
+    assert "may have been sent" in cloister("make", "questions.toml", *words, at=folder, refused=True)
+
+
 def test_a_second_process_with_a_tally_waits_until_it_is_written_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # or the reports that it counts meanwhile are lost with its text
     report, waited = cloister("respond", "exams.json", "--level", "careful", "--answer", "copied=no", at=folder), []

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -15,11 +17,15 @@ from click.testing import CliRunner
 
 import cloister as cl
 from cloister.cli.hub import hub as hub_command
+from cloister.hub import moving
 from cloister.hub.hub import Hub
 from cloister.hub.moving import MoveRefused, move
 from cloister.hub.platform.trail import verify
+from cloister.hub.records.streams import HeldStream
+from cloister.hub.services.streams import release_due
 from scripts import postgres
-from tests.hub.house import Clock, House, Visitor
+from tests.hub.house import START, Clock, House, Visitor
+from tests.hub.streams.test_streams import Play
 from tests.hub.test_backup import count
 from tests.hub.trail.conftest import new_schema, postgres_server
 
@@ -126,6 +132,66 @@ def test_nothing_is_overwritten_and_nothing_stays_of_what_failed(
         with pytest.raises(MoveRefused, match=r"hub\.db-wal"):
             move(hub, "files")
     assert not list(house.settings.data.glob("*.part*"))
+
+
+def test_a_move_that_was_killed_between_its_two_databases_is_made_by_the_same_command(
+    asked: tuple[House, Visitor], postgres_server: postgres.Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    house, ana = asked
+    address, other, foreign = (new_schema(postgres_server) for _ in range(3))
+    copied = moving.ledger_copied
+
+    @contextmanager
+    def killed(*given: Any, **how: Any) -> Iterator[tuple[int, Callable[[], None]]]:
+        with copied(*given, **how) as (lines, commit):
+
+            def last() -> None:
+                commit()
+                raise KeyboardInterrupt
+
+            yield lines, last
+
+    with monkeypatch.context() as patched, Hub(house.settings, ()) as hub:
+        patched.setattr(moving, "ledger_copied", killed)
+        with pytest.raises(KeyboardInterrupt):
+            move(hub, address)
+    assert 0 < tables(address) < 10, "the ledger's alone"
+    old = House(house.settings.data, Clock())
+    assert count(old, ana, 30, "0.2").status_code == 201, "what it is copied from goes on meanwhile"
+    old.close()
+    with psycopg.connect(foreign) as connection:
+        connection.execute("CREATE TABLE steps AS SELECT 7 AS taken")
+    cl.Ledger(other, key=bytes(32), head=tmp_path / "head").close()
+    for taken in (other, foreign):
+        with Hub(house.settings, ()) as hub, pytest.raises(cl.LedgerError, match="there is a ledger in that database"):
+            move(hub, address, taken)
+    with psycopg.connect(foreign) as connection:
+        assert connection.execute("SELECT taken FROM steps").fetchall() == [(7,)], "another program's"
+    command(house, address)
+    moved = there(house, address)
+    assert (moved.hub.ledger.remaining("people"), moved.hub.ledger.verify()) == (cl.PureDP("0.7"), True)
+    assert count(moved, ana, 40).status_code == 201
+    moved.close()
+
+
+def test_a_stream_goes_on_in_another_database(house: House, postgres_server: postgres.Server) -> None:
+    address, data, play = new_schema(postgres_server), house.settings.data, Play(house, house.person("owner"), house.person())
+    begins = datetime.fromtimestamp(START, UTC)
+    number, key = play.stream(until=(begins + timedelta(hours=4)).isoformat())
+    play.send(number, key, begins.isoformat())
+    for step, to in enumerate((address, "files", ""), start=1):
+        house.clock.move(hours=1, seconds=10)
+        assert release_due(house.hub) == 1
+        with house.hub.database.reading() as db:
+            assert db.get_one(HeldStream, number).taken == step
+        house.close()
+        if to:
+            command(house, to)
+            for path in (*data.glob("hub.db*"), *data.glob("ledger.db*")) if to == address else ():
+                path.unlink()
+            (data / "hub.toml").write_text(f'database = "{address}"\nledger = "{address}"\n')
+            place = address if to == address else ""
+            house = House(data, house.clock, database=place, ledger=place)
 
 
 def test_a_ledger_that_was_changed_is_not_copied(asked: tuple[House, Visitor], postgres_server: postgres.Server) -> None:

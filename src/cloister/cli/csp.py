@@ -249,7 +249,7 @@ def _settings(data: Path) -> dict[str, Any]:
         raise _invalid("it names no key holder", '[key_holder]\nname = "keys"')
     numbers = {part: own.get(part, usual) for part, usual in (("a_day", 1000), ("batches", 10_000))}
     if any(type(each) is not int or each < 1 for each in numbers.values()):
-        raise _invalid("a_day or batches is no number from 1", "a_day = 1000")
+        raise _invalid("a_day or batches is not a number from 1", "a_day = 1000")
     if not isinstance(exact := own.get("exact", False), bool):
         raise _invalid("exact is true or false", "exact = false")
     owners = told.get("owners", {})
@@ -277,9 +277,8 @@ def _digits(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise InvalidParameter(
-            "--to is invalid", why="it has other characters than digits and a–f", instead="cloister csp show"
-        ) from None
+        why = "it has other characters than digits and a–f"
+        raise InvalidParameter("--to is invalid", why=why, instead="cloister csp show") from None
 
 
 def _format(path: Path) -> tuple[Any, MaskedFormat]:

@@ -413,16 +413,19 @@ _LEVELS = (
 def demo_survey(hub: Hub, researcher: Caller) -> str:
     """The id of an open survey of the researcher: the one that is there, or a new one with some answers."""
     from cloister.hub.services.surveys import drafts
+    from cloister.hub.services.surveys.counting import answers_of
 
     with hub.database.begin() as db:
-        found = next((row for row in drafts.surveys_of(db, researcher) if row.state == "open"), None)
-        if found is not None:
-            return found.id
-        row = drafts.make_survey(hub, db, researcher, title=_TITLE, purpose="a study of sleep")
-        introduction = "Everything here is made up, and you may answer as you like."
-        how: dict[str, Any] = {"introduction": introduction, "levels": _LEVELS, "hoped": _PEOPLE, "questions": _QUESTIONS}
-        drafts.rewrite(hub, db, researcher, row.id, **how)
-        number = drafts.open_survey(hub, db, researcher, row.id).id
+        row = next((row for row in drafts.surveys_of(db, researcher) if row.state == "open"), None)
+        if row is not None and (row.title != _TITLE or answers_of(db, [row.id])):
+            return row.id
+        if row is None:
+            row = drafts.make_survey(hub, db, researcher, title=_TITLE, purpose="a study of sleep")
+            introduction = "Everything here is made up, and you may answer as you like."
+            how: dict[str, Any] = {"introduction": introduction, "levels": _LEVELS, "hoped": _PEOPLE, "questions": _QUESTIONS}
+            drafts.rewrite(hub, db, researcher, row.id, **how)
+            row = drafts.open_survey(hub, db, researcher, row.id)
+        number = row.id
     _answered(hub, number)
     return number
 

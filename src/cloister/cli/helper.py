@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from cloister.cli.party import CERTIFICATE, PROXY, alone, own_files
+from cloister.cli.written import FOLDER
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.printable import is_text, shown
 
 if TYPE_CHECKING:
     from cloister.together.prio3.helper import Helper
 
-_FOLDER = click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("helper"),
-    help="The helper's folder, one for each survey (default: ./helper).",
-)
+_WHERE = "The helper's folder, one for each survey (default: ./helper)."
+_FOLDER = click.option("--folder", type=FOLDER, default=Path("helper"), help=_WHERE)
 
 
 @click.group()

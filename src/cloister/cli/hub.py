@@ -25,6 +25,7 @@ from cloister.errors import CloisterError, InvalidParameter, MissingDependency
 from cloister.installed import install
 
 if TYPE_CHECKING:
+    from cloister.hub.checking import Weakness
     from cloister.hub.hub import Hub
     from cloister.hub.settings import Settings
 
@@ -87,7 +88,8 @@ def check(settings: Settings, as_json: bool) -> None:
     from cloister.guests.sandbox.opening import sandboxes
     from cloister.hub.checking import unoffered, weaknesses
 
-    found, unreadable, held = weaknesses(settings) + unoffered(), _unreadable(settings), sandboxes()
+    found, held = weaknesses(settings) + unoffered(), sandboxes()
+    unreadable = _stored(settings, found)
     if as_json:
         told = [{"setting": weak.name, "grave": weak.grave, "why": weak.why, "instead": weak.instead} for weak in found]
         rows = [{"what": what, "why": why} for what, why in unreadable]
@@ -178,17 +180,16 @@ def move(settings: Settings, database: str, ledger: str, dry_run: bool) -> None:
     cloister hub move postgresql://hub@db.example.org/hub --data /srv/cloister
     cloister hub move files --data /srv/cloister
     """
+    from cloister.hub import moving
     from cloister.hub.locks import exclusive_lock
-    from cloister.hub.moving import FILES
-    from cloister.hub.moving import move as moved
 
     of_a_hub(settings)
     with exclusive_lock(settings, "The hub was not moved"), open_hub(settings, services=False) as opened:
-        found = moved(opened, database, ledger, dry_run=dry_run)
+        found = moving.move(opened, database, ledger, dry_run=dry_run)
     click.echo(f"{found.rows} rows of {found.tables} tables and {found.lines} lines of the ledger were copied and compared")
     if dry_run:
         click.echo("and undone: nothing has changed")
-    elif database == FILES:
+    elif database == moving.FILES:
         click.echo("now take the lines database and ledger out of hub.toml, and start the hub")
     else:
         click.echo("now put the addresses into hub.toml as database and ledger, and start the hub")
@@ -225,7 +226,7 @@ def restore(settings: Settings, folder: Path) -> None:
     cloister hub restore /backup/monday --data /srv/cloister
     cloister ledger restore /srv/cloister --loss people=0.7 --who "data board" --why "disk of May"
     """
-    from cloister.cli.ledgers import loss_option
+    from cloister.cli.ledgers import thawing
     from cloister.hub.backup import put_back as placed
     from cloister.hub.locks import exclusive_lock
 
@@ -244,10 +245,8 @@ def restore(settings: Settings, folder: Path) -> None:
         click.echo("the ledger lacks nothing that its head knows, and is open")
         return
     click.echo(f"the ledger is frozen: {frozen.reason}")
-    losses = " ".join(loss_option(population, "…") for population in frozen.losses)
-    where = shlex.quote(str(settings.data))
-    click.echo(f"its owner says what was spent in all: cloister ledger restore {where} {losses} --who … --why …")
-    click.echo(f"the trail tells what it lacks: cloister audit-trail verify --data {where}")
+    click.echo(f"its owner says what was spent in all: {thawing(settings.data, frozen)}")
+    click.echo(f"the trail tells what it lacks: cloister audit-trail verify --data {shlex.quote(str(settings.data))}")
 
 
 def open_hub(settings: Settings, *, services: bool = True) -> Hub:
@@ -272,19 +271,32 @@ def _is_there(settings: Settings) -> bool:
     return bool(settings.database) or settings.path("hub.db").is_file()
 
 
-def _unreadable(settings: Settings) -> list[tuple[str, str]]:
-    """What is stored and can't be read, and why."""
-    if not _is_there(settings):
-        return []
-    from cloister.hub.platform.access.views import unreadable_views_of
+def _stored(settings: Settings, found: list[Weakness]) -> list[tuple[str, str]]:
+    """What is stored and can't be read, and why; where the ledger is frozen, that is found first."""
+    unreadable: list[tuple[str, str]] = []
+    if not _is_there(settings) or not (settings.ledger or settings.path("ledger.db").is_file()):  # or one would be made
+        return unreadable
+    from cloister.cli.ledgers import thawing
+    from cloister.hub.checking import Weakness
+    from cloister.hub.hub import Hub
+    from cloister.hub.migrations import waits_for_steps
+    from cloister.hub.platform.access.views import every_unreadable_view
     from cloister.hub.services import all_services
 
-    all_services()
+    all_services()  # what one of them lets people do is an action that grants name
     try:
-        return [(each.title, each.why) for each in unreadable_views_of(settings)]
+        with Hub(settings, (), migrate=False) as opened:
+            if waits_for_steps(opened.database):
+                why = "what is stored was not looked at: the hub was not started since cloister was updated"
+                found.append(Weakness(name="data", why=why, instead="start the hub, and check it then", grave=False))
+                return unreadable
+            unreadable, frozen = every_unreadable_view(opened.database), opened.ledger.frozen
+        if frozen is not None:
+            instead = thawing(settings.data, frozen)
+            found.insert(0, Weakness(name="ledger", why=f"it is frozen: {frozen.reason}", instead=instead))
     except CloisterError as error:
-        click.echo(f"what the hub has stored was not looked at: {error}", err=True)
-        return []
+        found.insert(0, Weakness(name="data", why=f"what is stored was not looked at: {error.why}", instead=error.instead))
+    return unreadable
 
 
 def _beside(settings: Settings) -> Settings:
@@ -309,9 +321,8 @@ def _password_link(opened: Hub, address: str) -> str:
     with opened.database.begin() as db:
         person = person_of_address(db, address)
         if person is None:
-            raise InvalidParameter(
-                "No link was made", why="no one here has this e-mail address", instead="the page /people, to invite"
-            )
+            why = "no one here has this e-mail address"
+            raise InvalidParameter("No link was made", why=why, instead="the page /people, to invite")
         return password_link(opened, db, Caller(name="command line", via="system"), person)
 
 
@@ -357,9 +368,8 @@ def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
     from cloister.hub.locks import shared_lock
     from cloister.hub.platform.jobs import stop_workers
     from cloister.hub.serving import end_by
-    from cloister.hub.settings import load
 
-    chosen = dataclasses.replace(of_a_hub(load(data, file=settings, environment=os.environ)), workers=jobs, pg_port=0)
+    chosen = dataclasses.replace(of_a_hub(settings_of(data, settings)), workers=jobs, pg_port=0)
     told = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: told.set())

@@ -3,12 +3,13 @@
 import json
 import shlex
 import sys
+from pathlib import Path
 
 import click
 
 from cloister.cli.opened import existing_ledger, waiting
 from cloister.errors import InvalidParameter
-from cloister.ledger import Ledger
+from cloister.ledger import Freeze, Ledger
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
 from cloister.session import text_table
 
@@ -172,6 +173,12 @@ def loss_option(population: str, amount: str) -> str:
     """
     plain = shlex.quote(population) == population
     return f"--loss {population}={amount}" if plain else f"--loss {shlex.quote(f'{population}={amount}')}"
+
+
+def thawing(where: Path, frozen: Freeze) -> str:
+    """The command that a frozen ledger in a folder waits for."""
+    losses = " ".join(loss_option(population, "…") for population in frozen.losses)
+    return f"cloister ledger restore {shlex.quote(str(where))} {losses} --who … --why …"
 
 
 def _epsilon(amount: str, known: Guarantee) -> Guarantee:

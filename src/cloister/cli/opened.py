@@ -49,13 +49,11 @@ def session_over(
             yield session
 
 
-@contextmanager
-def open_ledger(where: str | None) -> Iterator[Ledger]:
-    """The ledger there, or one in memory; closed at the end."""
+def open_ledger(where: str | None) -> Ledger:
+    """The ledger there, or one in memory."""
     from cloister.ledger import Ledger
 
-    with Ledger(where) as book:
-        yield book
+    return Ledger(where)
 
 
 @contextmanager

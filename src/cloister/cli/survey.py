@@ -56,8 +56,10 @@ def make(
     cloister survey make questions.toml --out exams.json
     cloister survey make questions.toml --out exams.json --tokens 200 --tokens-out tokens.txt --invited-out invited.txt
     """
+    draft = None if tokens_out is None else tokens_out.with_name(f".{tokens_out.name}.part")
     for path in (out,) if example else (tokens_out, invited_out):  # what cannot be made again
-        if path is not None and path.exists():
+        stopped = path is invited_out and draft is not None and draft.exists()  # nobody has their tokens
+        if path is not None and path.exists() and not stopped:
             why = "perhaps with questions of yours" if example else "and its tokens may have been sent"
             raise InvalidParameter(f"{path.name} was left as it is", why=f"it is there already, {why}", instead="another name")
     if example:
@@ -80,13 +82,14 @@ def make(
     made = _composed(questions)
     if out is not None:
         out.write_text(made.to_json() + "\n", encoding="utf-8")
-    if tokens is not None and tokens_out is not None and invited_out is not None:
+    if tokens is not None and draft is not None and tokens_out is not None and invited_out is not None:
         from cloister.local.survey import issue_tokens
 
         own_files()  # each is a person's right to answer
         sent, kept = issue_tokens(tokens)
-        tokens_out.write_text("\n".join(sent) + "\n", encoding="utf-8")
-        invited_out.write_text("\n".join(kept) + "\n", encoding="utf-8")
+        draft.write_text("\n".join(sent) + "\n", encoding="utf-8")
+        write_whole(invited_out, "\n".join(kept) + "\n")
+        draft.replace(tokens_out)  # last: what was stopped before can be begun again
     if as_json or out is None:
         click.echo(made.to_json())
         return

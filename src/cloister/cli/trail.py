@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,13 +96,10 @@ def accept(data: Path, settings: Path | None, who: str, why: str) -> None:
         click.echo(f"written as line {number}")
 
 
-@contextmanager
-def _hub(data: Path, settings: Path | None) -> Iterator[Hub]:
+def _hub(data: Path, settings: Path | None) -> Hub:
     """The hub with its audit log alone: no page, no worker."""
-    from cloister.cli.hub import of_a_hub
+    from cloister.cli.hub import of_a_hub, settings_of
     from cloister.hub.hub import Hub
     from cloister.hub.platform.trail import SERVICE
-    from cloister.hub.settings import load
 
-    with Hub(of_a_hub(load(data, file=settings, environment=os.environ)), [SERVICE]) as hub:
-        yield hub
+    return Hub(of_a_hub(settings_of(data, settings)), [SERVICE])

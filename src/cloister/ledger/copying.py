@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cloister.errors import LedgerError
+from cloister.ledger.checkpoint import raw_lines
 from cloister.ledger.head import HeadFile
 from cloister.ledger.opening import SERVERS
 from cloister.ledger.sqlite import SQLiteStore
-from cloister.ledger.store import DERIVED, KEPT, Store
+from cloister.ledger.steps import STEPS
+from cloister.ledger.store import DERIVED, Store, create
 from cloister.ledger.verify import verify
 
 
@@ -23,12 +25,14 @@ def ledger_copied(source: str | Path, target: str | Path, *, key: bytes, head: P
     taken, given = _store(source), _store(target)
     try:
         given.begin()
-        if given.has_tables():
-            raise LedgerError("The ledger was not copied", why="there is a ledger in that database", instead="an empty database")
-        for statement in (*KEPT, *DERIVED.values()):
-            given.execute(statement.format(**given.types))
         taken.begin_reading()
-        for table in ("meta", "lines", "releases", *DERIVED):
+        if not (given.has_tables() or given.has_tables("steps")):
+            create(given)
+        elif not (given.has_tables() and {*raw_lines(given)} <= {*raw_lines(taken)}):  # else a move to it was interrupted
+            raise LedgerError("The ledger was not copied", why="there is a ledger in that database", instead="an empty database")
+        given.execute(STEPS.format(**given.types))
+        for table in ("meta", "lines", "releases", *DERIVED, *(["steps"] if taken.has_tables("steps") else [])):
+            given.execute(f"DELETE FROM {table}")  # noqa: S608  (a name of ours)
             rows = [tuple(row) for row in taken.execute(f"SELECT * FROM {table}")]  # noqa: S608  (a name of ours)
             if rows:
                 marks = ", ".join("?" * len(rows[0]))

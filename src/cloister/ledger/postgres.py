@@ -117,10 +117,10 @@ class PostgresStore:
         """A second connection to the server."""
         return PostgresStore(self._url)
 
-    def has_tables(self) -> bool:
-        """Whether a ledger was made here."""
-        row = self.execute("SELECT to_regclass('meta') IS NOT NULL AND to_regclass('lines') IS NOT NULL").fetchone()
-        return bool(row[0])
+    def has_tables(self, *names: str) -> bool:
+        """Whether a ledger was made here, or these tables of one."""
+        asked = "SELECT to_regclass(?) IS NOT NULL"
+        return all(self.execute(asked, (name,)).fetchone()[0] for name in names or ("meta", "lines"))
 
     def unavailable(self, error: Exception) -> LedgerUnavailable:
         """The server's own words may hold values, so only the class of its error is passed on."""

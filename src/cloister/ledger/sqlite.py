@@ -92,9 +92,10 @@ class SQLiteStore:
         """A reading transaction: in a write-ahead log it sees one moment, and blocks nobody."""
         self.execute("BEGIN")
 
-    def has_tables(self) -> bool:
-        """Whether a ledger was made here."""
-        return self.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
+    def has_tables(self, *names: str) -> bool:
+        """Whether a ledger was made here, or these tables of one."""
+        asked = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        return all(self.execute(asked, (name,)).fetchone() is not None for name in names or ("meta",))
 
     def unavailable(self, error: Exception) -> LedgerUnavailable:
         """SQLite's own words name tables and values, so only the kind of its error is passed on."""

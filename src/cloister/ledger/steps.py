@@ -19,7 +19,7 @@ from cloister.ledger.request import Request
 from cloister.ledger.store import Store, blob
 from cloister.privacy.guarantee import zero_of
 
-_TABLE = """CREATE TABLE IF NOT EXISTS steps (
+STEPS = """CREATE TABLE IF NOT EXISTS steps (
     id {long} PRIMARY KEY, last {long} NOT NULL, step {long} NOT NULL, content {bytes} NOT NULL)"""
 _OPENING = "steps of "
 _LAST = "SELECT last, step, content FROM steps WHERE id = ?"
@@ -46,7 +46,7 @@ def open_steps(book: Book, request: Request, state: bytes) -> int:
     reservation = operations.reserve(book, request)
     release = request.what.encode()
     operations.settle(book, reservation, release, hashlib.sha256(release).hexdigest())
-    book.store.execute(_TABLE.format(**book.store.types))
+    book.store.execute(STEPS.format(**book.store.types))
     values = (reservation.id, reservation.id, 0, state)
     book.write("INSERT INTO steps (id, last, step, content) VALUES (?, ?, ?, ?)", values)
     return reservation.id

@@ -97,8 +97,8 @@ class Store(Protocol):
     def begin_reading(self) -> None:
         """Begin a transaction that sees one moment of the database, whatever is committed meanwhile."""
 
-    def has_tables(self) -> bool:
-        """Whether a ledger was made here."""
+    def has_tables(self, *names: str) -> bool:
+        """Whether a ledger was made here, or these tables of one."""
 
     def unavailable(self, error: Exception) -> LedgerUnavailable:
         """What to tell the caller of a database error: fixed words, since the database's own may hold values."""

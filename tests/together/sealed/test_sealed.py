@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -385,10 +386,38 @@ def test_a_batch_that_was_not_written_uses_up_nobodys_rows(tmp_path: Path) -> No
     for path in (tmp_path / "nowhere" / "first.masked", tmp_path / "taken"):
         with pytest.raises(OSError):
             sealer.seal(rows, path)
-        assert Journal(tmp_path / "owner").of(sealer.name).get("rows") == b"{}"
+        assert Journal(tmp_path / "owner").of(sealer.name).get("rows") is None
     for left, over in ((3, 1), (0, 4)):
         sealer.seal(rows, tmp_path / "first.masked")
         assert (sealer.rows, sealer.over) == (left, over)
+
+
+def test_rows_of_a_batch_that_was_killed_before_it_got_its_name_are_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had counted them already: the folder is put back as it was at that moment."""
+    form = MaskedFormat(
+        columns={"cost": cl.Integer(0, 9)}, marginals=[Marginal(sums=["cost"])], population="p", unit="who", max_rows=1
+    )
+    holder, path, rename = holder_of(), tmp_path / "first.masked", Path.replace
+    rows = {"who": ["a", "b"], "cost": [1, 1]}
+
+    def killed(draft: Path, to: Path) -> Path:
+        if to == path:
+            shutil.copytree(tmp_path, tmp_path.with_name("then"))
+            raise OSError
+        return rename(draft, to)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", killed)
+        with pytest.raises(OSError):
+            Sealer(form, holder.public, counts=Journal(tmp_path / "owner")).seal(rows, path)
+    shutil.copytree(tmp_path.with_name("then"), tmp_path, dirs_exist_ok=True)
+    for name, left in (("second.masked", 2), ("third.masked", 0)):
+        sealer = Sealer(form, holder.public, counts=Journal(tmp_path / "owner"))
+        sealer.seal(rows, tmp_path / name)
+        assert sealer.rows == left
+    assert sorted(each.name for each in tmp_path.glob("*.masked*")) == ["second.masked", "third.masked"]
 
 
 def test_rows_stand_in_random_places_among_the_padding(tmp_path: Path) -> None:

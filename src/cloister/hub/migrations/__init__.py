@@ -58,6 +58,12 @@ def bring_up_to_date(database: Database) -> None:
                 connection.commit()
 
 
+def waits_for_steps(database: Database) -> bool:
+    """Whether a hub that opens it runs steps first."""
+    with _readable(), database.engine.connect() as connection:
+        return _seen(connection) != {*_steps().get_heads()}
+
+
 @cache
 def _steps() -> ScriptDirectory:
     return ScriptDirectory(str(Path(__file__).parent))

@@ -1,12 +1,7 @@
-"""Models and anonymised tables out of the tables in which they lay before (`migrations/copying.py`), by their ids.
+"""Models and anonymised tables out of the tables in which they lay before, by their ids, into `stored_release`.
 
 It is done at each opening, since a process of the version before may write there until the last one of it has ended; what was
-copied once is not copied again.
-
-Tables of the version before, in which models and anonymised tables lay by themselves.
-
-Nothing writes into them any more but a process of that version. Their rows are copied into `stored_release` at each opening
-(`migrations/copying.py`); the next version drops them, and this file.
+copied once is not copied again. The next version drops these tables, and this file.
 """
 
 from datetime import datetime

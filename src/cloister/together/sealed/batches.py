@@ -371,14 +371,12 @@ class Sealer:
             self._written(codes, path, {})
             return path
         with counts.locked():
-            before = counts.get("rows") or b"{}"
+            _count(counts)
             kept, used = self._within(codes[unit].tolist(), counts)
             codes = {name: codes[name][kept] for name in self.format.columns}
-            try:
-                self._written(codes, path, {}, lambda: counts.put("rows", used))
-            except OSError:
-                counts.put("rows", before)
-                raise
+            begun = canonical_json([f"{path.absolute()}.draft", used.decode()]).encode()
+            self._written(codes, path, {}, lambda: counts.put("begun", begun))
+            _count(counts)
         self.over += int((~kept).sum())
         return path
 
@@ -454,6 +452,16 @@ class Sealer:
             if used.get(name, 0) < most:
                 used[name], kept[place] = used.get(name, 0) + 1, True
         return kept, canonical_json(used).encode()
+
+
+def _count(counts: Journal) -> None:
+    """Count the rows of the last batch where it got its name; a draft, which nobody has, goes."""
+    begun = json.loads(counts.get("begun") or "[]")
+    if begun and Path(begun[0]).exists():
+        Path(begun[0]).unlink()
+    elif begun:
+        counts.put("rows", begun[1].encode())
+    counts.drop("begun")
 
 
 def _damaged(why: str) -> EngineError:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, PlainSerializer
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.hub.database import Database, damaged_rows, sqlite_address
+from cloister.hub.database import Database, damaged_rows
 from cloister.hub.decisions.callers import caller_for
 from cloister.hub.decisions.checking import allowed, context_of
 from cloister.hub.decisions.facts import Facts, read_facts
@@ -44,7 +44,6 @@ from cloister.hub.platform.access.sentences import Gettext, GrantSentence, grant
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.policies import Unreadable, grant_in_row, rule_in_row, wanted_in_row
-from cloister.hub.settings import Settings
 from cloister.hub.web.languages import N_
 
 
@@ -332,19 +331,10 @@ def damaged_views(db: Session, _: Gettext = str) -> list[UnreadableView]:
     return [UnreadableView(title=each, why=why) for each in damaged_rows(db)]
 
 
-def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
-    """What of a hub can't be read: grants, rules, policies and rows; none of one that was never opened. Nothing is written;
-    its services are to be known already: what one of them lets people do is an action that grants name.
-    """
-    elsewhere = settings.database.startswith("postgresql://")
-    if not elsewhere and (settings.database or not settings.path("hub.db").is_file()):
-        return []
-    database = Database(settings.database if elsewhere else sqlite_address(settings.path("hub.db")))
-    try:
-        with database.reading() as db:
-            return unreadable_views(db, read_facts(db)) + damaged_views(db)
-    finally:
-        database.close()
+def every_unreadable_view(database: Database) -> list[tuple[str, str]]:
+    """What of a hub can't be read, and why: grants, rules, policies and rows."""
+    with database.reading() as db:
+        return [(each.title, each.why) for each in unreadable_views(db, read_facts(db)) + damaged_views(db)]
 
 
 class DecisionOut(BaseModel):
