@@ -109,6 +109,7 @@ def test_before_it_starts_then_started_and_handed_to_every_owner(play: Play, mon
     assert {each["population"]: each["cost"] for each in told if "population" in each} == dict.fromkeys(nothing, "ε = 200")
     assert [each["owners"] for each in told if "owners" in each] == ["north, south"]
     assert next(each["seconds"] for each in told if "seconds" in each) < 5
+    assert told[-1]["tells"].startswith("1 of 3 directions")
     assert "They go to you and to the owners of all parts" in told[-1]["tells"]
     assert play.spent() == nothing
 
