@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,17 @@ def test_plans_wait_in_words_until_they_are_decided(tmp_path: Path) -> None:
     assert "its owner is asked" in str(policy(again))
     assert "was answered before" in said(run("plans", "--data", str(folder)))
     assert isinstance(run("approve", "none", "--data", str(folder)).exception, cl.InvalidParameter)
+
+
+def test_what_no_decimal_is_shows_in_figures(tmp_path: Path) -> None:
+    """Steps of a descent cost a site ratios of a hundred digits, which nobody reads; the ledger has them whole."""
+    folder, odd = folder_of(tmp_path, "a"), cl.ZCDP(Fraction(7**90, 10**76 + 3))
+    assert "at a cost of ρ = 1.14505 to each" in words_of(Asked(table="a", cost=odd, request=request()))
+    said(run("show", "--data", str(folder)))
+    with cl.Ledger(folder / "ledger.db") as ledger:
+        ledger.reserve({"a": odd}, who="the hub", what="a round")
+    assert "of which ρ = 1.14505 is spent" in said(run("show", "--data", str(folder)))
+    assert len(json.loads(said(run("show", "--data", str(folder), "--json")))["spent"]) > 150
 
 
 def test_no_more_than_some_plans_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
