@@ -257,6 +257,16 @@ def test_a_file_that_says_nothing_is_refused(change: tuple[str, str], why: str, 
     assert why in str(found.exception)
 
 
+@pytest.mark.parametrize(("text", "why"), [(b'[site]\nname = "\xb1\xb1"', "it is not UTF-8 text"), (b"[site]\n[site]", "twice")])
+def test_a_file_that_is_no_toml_is_mended_where_it_is(text: bytes, why: str, tmp_path: Path) -> None:
+    """To make the folder again, which was advised, would change nothing."""
+    folder = folder_of(tmp_path, "a")
+    (folder / "site.toml").write_bytes(text)
+    found = run("show", "--data", str(folder)).exception
+    assert isinstance(found, cl.InvalidDeclaration)
+    assert (why in found.why, found.instead) == (True, "the same, as TOML in UTF-8")
+
+
 def test_a_site_has_public_tables_beside_its_own(tmp_path: Path) -> None:
     from cloister.cli.site import _opened
 
