@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,17 @@ def test_plans_wait_in_words_until_they_are_decided(tmp_path: Path) -> None:
     assert isinstance(run("approve", "none", "--data", str(folder)).exception, cl.InvalidParameter)
 
 
+def test_what_no_decimal_is_shows_in_figures(tmp_path: Path) -> None:
+    """Steps of a descent cost a site ratios of a hundred digits, which nobody reads; the ledger has them whole."""
+    folder, odd = folder_of(tmp_path, "a"), cl.ZCDP(Fraction(7**90, 10**76 + 3))
+    assert "at a cost of ρ = 1.14505 to each" in words_of(Asked(table="a", cost=odd, request=request()))
+    said(run("show", "--data", str(folder)))
+    with cl.Ledger(folder / "ledger.db") as ledger:
+        ledger.reserve({"a": odd}, who="the hub", what="a round")
+    assert "of which ρ = 1.14505 is spent" in said(run("show", "--data", str(folder)))
+    assert len(json.loads(said(run("show", "--data", str(folder), "--json")))["spent"]) > 150
+
+
 def test_no_more_than_some_plans_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloister.together.owner._MOST_PLANS", 2)
     policy = OwnersPolicy([], journal=Journal(tmp_path))
@@ -243,6 +255,16 @@ def test_a_file_that_says_nothing_is_refused(change: tuple[str, str], why: str, 
     found = run("show", "--data", str(folder))
     assert isinstance(found.exception, cl.InvalidDeclaration)
     assert why in str(found.exception)
+
+
+@pytest.mark.parametrize(("text", "why"), [(b'[site]\nname = "\xb1\xb1"', "it is not UTF-8 text"), (b"[site]\n[site]", "twice")])
+def test_a_file_that_is_no_toml_is_mended_where_it_is(text: bytes, why: str, tmp_path: Path) -> None:
+    """To make the folder again, which was advised, would change nothing."""
+    folder = folder_of(tmp_path, "a")
+    (folder / "site.toml").write_bytes(text)
+    found = run("show", "--data", str(folder)).exception
+    assert isinstance(found, cl.InvalidDeclaration)
+    assert (why in found.why, found.instead) == (True, "the same, as TOML in UTF-8")
 
 
 def test_a_site_has_public_tables_beside_its_own(tmp_path: Path) -> None:

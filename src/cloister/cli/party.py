@@ -41,7 +41,8 @@ def settings_in(path: Path, instead: str, **parts: Collection[str]) -> dict[str,
         why = f"no {path.name} can be read in it"
         raise InvalidDeclaration(f"The folder {str(path.parent)!r} is invalid", why=why, instead=instead) from None
     except ValueError as error:
-        raise InvalidDeclaration(f"The file {path.name} is invalid", why=str(error), instead=instead) from None
+        why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise InvalidDeclaration(f"The file {path.name} is invalid", why=why, instead="the same, as TOML in UTF-8") from None
     for part, known in parts.items():
         check_words(path.name, part, told.get(part), known)
     return told

@@ -290,6 +290,8 @@ def show(data: Path, as_json: bool) -> None:
     \b
     cloister site show --data north
     """
+    from cloister.privacy.rational import legible
+
     with _opened(data) as here:
         site, broken = next(iter(here.sites.values())), here.log.broken()
         tables = {name: _spent(each) for name, each in here.sites.items()}
@@ -309,7 +311,8 @@ def show(data: Path, as_json: bool) -> None:
         for population in dict.fromkeys(each["population"] for each in tables.values()):
             named = [name for name, each in tables.items() if each["population"] == population]
             of = f"{', '.join(named)}: " if len(tables) > 1 else ""
-            click.echo(f"{of}budget {tables[named[0]]['budget']}, of which {tables[named[0]]['spent']} is spent")
+            budget, spent = (legible(tables[named[0]][each]) for each in ("budget", "spent"))
+            click.echo(f"{of}budget {budget}, of which {spent} is spent")
             if tables[named[0]]["unbounded"]:
                 click.echo("something left that is not differentially private: the budget does not bound what is known")
         show_log(here.log)

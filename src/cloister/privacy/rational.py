@@ -6,7 +6,7 @@ import math
 import numbers
 import re
 import sys
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ _LONGEST_TEXT = 400
 _LONGEST_PLAIN = 2000
 """Of a text without an exponent: `text_of` writes up to some 1,600 characters for what 400 characters and an exponent say."""
 _LARGEST_EXPONENT = 400
+_MANY = r"\d[\d./]{39,1999}"
 
 
 def exact(value: Exact, name: str = "value") -> Fraction:
@@ -167,6 +168,40 @@ def text_of(value: Fraction) -> str:
     digits = str(abs(value.numerator) * 10**places // value.denominator).zfill(places + 1)
     sign = "-" if value < 0 else ""
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
+
+
+def figures(value: Fraction, digits: int = 6) -> str:
+    """A number to so many figures, however large or small it is.
+
+    >>> figures(Fraction(1, 3)), figures(Fraction(10**400)), figures(Fraction(-2, 10**400), 3)
+    ('0.333333', '1e+400', '-2e-400')
+    """
+    try:
+        near = float(value)
+    except OverflowError:
+        near = 0.0
+    return f"{near or _decimal(value):.{digits}g}"
+
+
+def _decimal(value: Fraction) -> Decimal:
+    with localcontext(Context(prec=60)):
+        return (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
+
+
+def legible(value: object) -> str:
+    """A guarantee, or its text, with numbers of so many digits that nobody reads them to six figures.
+
+    >>> legible("ρ = 0.1"), legible(f"ρ = {10**40}/{3 * 10**40}")
+    ('ρ = 0.1', 'ρ = 0.333333')
+    """
+    return re.sub(_MANY, _to_figures, str(value))
+
+
+def _to_figures(found: re.Match[str]) -> str:
+    try:
+        return figures(exact(found[0]))
+    except InvalidParameter:
+        return f"{found[0][:37]}…"
 
 
 def reads_back(value: Fraction) -> bool:

@@ -26,6 +26,7 @@ from cloister.errors import AccessDenied, BudgetExceeded, EngineError, InvalidDe
 from cloister.ledger import Ledger, Reservation
 from cloister.noise import Random, default_random
 from cloister.privacy import ZCDP, Guarantee, PureDP
+from cloister.privacy.rational import legible
 from cloister.session.questions.limits import Clock, checked_limit, stopped_after
 from cloister.session.state.view import rebuilt
 from cloister.tables import Answering, Base, Domain, Prepared, PrivateTable, PublicTable, Relation, Workspace, prepare, relate
@@ -335,7 +336,7 @@ class SitePart:
         if not needed <= remaining and not self._paid(round_id, cost):
             raise BudgetExceeded(
                 f"The site {site.name!r} takes no part",
-                why=f"the request costs {needed} there, and {remaining} of the site's own budget is left",
+                why=f"the request costs {legible(needed)} there, and {legible(remaining)} of the site's own budget is left",
                 instead="a smaller spend=, or a budget that the site's owner raises; one in ρ takes Laplace and Gaussian noise",
             )
         return cost

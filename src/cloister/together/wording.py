@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from cloister.printable import shown
+from cloister.privacy.rational import legible
 from cloister.tables.engines.row_sums import RowSums
 from cloister.together.plan import shapes_of
 from cloister.together.reading_relations import PARTS
@@ -39,7 +40,7 @@ def words_of(asked: Asked) -> str:
     counts rows, where age > 40
     """
     request = asked.request
-    who = repr(asked.who) if asked.who else "a person who is not named"
+    who, cost = repr(asked.who) if asked.who else "a person who is not named", legible(asked.cost)
     if asked.looks_up:
         of = f" of the table {asked.label!r}" if asked.label else ""
         about = (
@@ -51,7 +52,7 @@ def words_of(asked: Asked) -> str:
         return shown("\n".join(_learned(asked, who)), lines=True)
     numbers = sum(prod(shape) for shape in shapes_of(request))
     kind = f"{'number' if numbers == 1 else 'numbers'} with noise{f' of the table {asked.label!r}' if asked.label else ''}"
-    lines = [f"for {who}, for the purpose {asked.purpose!r}: {numbers:,} {kind}, at a cost of {asked.cost} to each person here"]
+    lines = [f"for {who}, for the purpose {asked.purpose!r}: {numbers:,} {kind}, at a cost of {cost} to each person here"]
     name: Named = str
     over, steps = "", list[str]()
     if not isinstance(request.table, str):
@@ -89,17 +90,17 @@ def _learned(asked: Asked, who: str) -> Iterable[str]:
     """A step of a descent over rows: what is learned in all, since that is what a yes is for, and what is added up now."""
     fit = asked.request.fit
     assert fit is not None
-    names = ", ".join(name for name, _ in fit.features)
+    names, whole = ", ".join(name for name, _ in fit.features), legible(asked.whole)
     classes, counts = f"tell the {fit.classes} classes of {fit.target}", f"foretell {fit.target}, a count up to {fit.highest:g},"
     yield f"for {who}, for the purpose {asked.purpose!r}: learns, in steps, to {counts if fit.highest else classes}"
     kind, by = ("Poisson", "by") if fit.highest else ("logistic", "apart by")
     yield f"{by} {names}: a {kind} regression of the rows of {f'the table {asked.label!r}' if asked.label else 'this table'}"
-    yield f"each step adds up one vector of bounded length for each row, with noise: all steps cost at most {asked.whole} to each"
+    yield f"each step adds up one vector of bounded length for each row, with noise: all steps cost at most {whole} to each"
     yield "person here, and a yes is for all of them under one charge of the hub; the numbers that a step is told change no cost"
     for each in asked.request.integers:
         assert isinstance(each.map, RowSums)
         step = f", step {each.map.step} of {each.map.steps}" if each.map.steps else ""
-        yield f"this one{step}: {_STAGES[each.map.stage]}, at a cost of {asked.cost}"
+        yield f"this one{step}: {_STAGES[each.map.stage]}, at a cost of {legible(asked.cost)}"
 
 
 def _key(key: Sequence[Any], name: Named) -> str:

@@ -22,6 +22,8 @@ from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.joint_learning.learning import _following, parties
 from tests.hub.house import READS, House, Visitor
+from tests.hub.sites.test_joining import TABLE
+from tests.hub.sites.test_joining import Play as Sites
 
 NUMBERS = {"kind": "integer", "low": 0, "high": 100}
 DECLARATION: dict[str, Any] = {
@@ -109,6 +111,7 @@ def test_before_it_starts_then_started_and_handed_to_every_owner(play: Play, mon
     assert {each["population"]: each["cost"] for each in told if "population" in each} == dict.fromkeys(nothing, "ε = 200")
     assert [each["owners"] for each in told if "owners" in each] == ["north, south"]
     assert next(each["seconds"] for each in told if "seconds" in each) < 5
+    assert told[-1]["tells"].startswith("1 of 3 directions")
     assert "They go to you and to the owners of all parts" in told[-1]["tells"]
     assert play.spent() == nothing
 
@@ -245,6 +248,16 @@ def test_days_and_truth_values_are_offered_and_learnt_from(house: House) -> None
         [release] = db.query(StoredRelease).filter_by(kind="joint")
     told = json.loads(release.body)
     assert told["components"][0][0] * told["components"][0][1] < 0, "who was born early smokes"
+
+
+def test_days_are_not_offered_where_a_person_may_be_at_two_sites(house: House) -> None:
+    """They become numbers row by row, and such a table is asked of its columns alone."""
+    sites = Sites(house, house.person("owner"), house.person("analyst", email="ana@example.org"))
+    more = 'pay = { kind = "integer", low = 0, high = 90 }\nborn = { kind = "date", low = "1950-01-01", high = "2000-01-01" }\n'
+    assert sites.join(overlap="2", table=f"{TABLE}{more}").status_code == 201
+    grant("hospitals", sites.analyst, sites.owner)
+    page = sites.analyst.client.get("/joint-learning?about=hospitals").text
+    assert [name for name in ("age", "pay", "born") if f'name="columns" value="{name}"' in page] == ["age", "pay"]
 
 
 def test_what_is_refused_charges_nothing(play: Play) -> None:

@@ -13,9 +13,8 @@ from babel.dates import format_date, format_datetime, format_timedelta
 from babel.numbers import format_decimal
 from markupsafe import Markup
 
-from cloister.errors import CloisterError
 from cloister.privacy import ZCDP, ApproxDP, PureDP
-from cloister.privacy.rational import exact, reads_back, text_of
+from cloister.privacy.rational import figures, legible, reads_back, text_of
 
 _NARROW = "\N{NO-BREAK SPACE}"
 _DIGITS = 4
@@ -23,7 +22,6 @@ _WRITTEN_OUT = 30
 """Of how many digits a number is still written out."""
 _ROOM = Context(prec=60)
 """Digits enough for those and all after the point: rounding to a place fails where a number has more."""
-_MANY = r"\d[\d./]{39,1999}"
 
 
 def guarantee(value: object) -> Markup:
@@ -38,27 +36,9 @@ def guarantee(value: object) -> Markup:
 def _plain(value: object) -> str:
     if isinstance(value, Fraction):
         value = text_of(value) if reads_back(value) else figures(value)
-    value = _cut(value)
+    value = legible(value) if isinstance(value, str | PureDP | ApproxDP | ZCDP) else value
     text = str(value) if "=" in str(value) or not re.match(r"[\d.]", str(value)) else f"ε = {value}"
     return text.replace(" = ", f"{_NARROW}={_NARROW}")
-
-
-def figures(value: Fraction, digits: int = 6) -> str:
-    """A number to so many figures, however large or small it is.
-
-    >>> figures(Fraction(1, 3)), figures(Fraction(10**400)), figures(Fraction(-2, 10**400), 3)
-    ('0.333333', '1e+400', '-2e-400')
-    """
-    try:
-        near = float(value)
-    except OverflowError:
-        near = 0.0
-    return f"{near or _decimal(value):.{digits}g}"
-
-
-def _decimal(value: Fraction) -> Decimal:
-    with localcontext(_ROOM):
-        return (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
 
 
 def number(value: Any, locale: Locale, digits: int | None = None) -> str:
@@ -222,20 +202,6 @@ def _short(value: Fraction) -> str:
     """Exact where that is short; else to six places, marked as rounded."""
     exact = text_of(value)
     return exact if len(exact) <= 8 else f"≈{_NARROW}{figures(value)}"
-
-
-def _cut(value: object) -> object:
-    """A guarantee, or its text, with numbers of so many digits that nobody reads them to six figures."""
-    if not isinstance(value, str | PureDP | ApproxDP | ZCDP):
-        return value
-    return re.sub(_MANY, _to_figures, str(value))
-
-
-def _to_figures(found: re.Match[str]) -> str:
-    try:
-        return figures(exact(found[0]))
-    except CloisterError:
-        return f"{found[0][:37]}…"
 
 
 def _share(value: Fraction) -> str:

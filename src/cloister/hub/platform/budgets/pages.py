@@ -41,13 +41,14 @@ from cloister.hub.platform.catalogue import window_with
 from cloister.hub.problems import problem_of
 from cloister.hub.records.accounts import names_of
 from cloister.hub.service import Card
-from cloister.hub.web.formats import figures, zone_of
+from cloister.hub.web.formats import zone_of
 from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import ZONE_COOKIE, render, request_gettext
 from cloister.hub.web.routing import Number, Pages
 from cloister.ledger import Charge
 from cloister.privacy import ZCDP, text_of
+from cloister.privacy.rational import figures
 from cloister.session.questions.spend import amount_of, less
 
 NAME = r"^[^\x00-\x1f]+$"

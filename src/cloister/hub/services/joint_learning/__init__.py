@@ -12,7 +12,7 @@ from fastapi import APIRouter
 
 from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.joint_learning.exact import EXACT, EXACT_JOB, RESULT, ExactJoint, before
-from cloister.hub.services.joint_learning.learning import LEARN, LEARNING, expected
+from cloister.hub.services.joint_learning.learning import LEARN, LEARNING, expected, expected_in_words
 from cloister.hub.services.joint_learning.order import ACTION, JointLearning
 from cloister.hub.services.joint_learning.results import JOINT
 from cloister.hub.web.languages import N_
@@ -36,7 +36,7 @@ def _api() -> APIRouter:
 
     router = api()
     summaries = ("Train directions of several owners", "Estimate what joint learning costs and tells")
-    router.include_router(order_api(LEARNING, JointLearning, "/joint-learning", summaries=summaries, errors=expected))
+    router.include_router(order_api(LEARNING, JointLearning, "/joint-learning", summaries=summaries, errors=expected_in_words))
     exact = ("Train exact directions of rows at sites",)
     router.include_router(order_api(EXACT, ExactJoint, "/joint-learning/exact", summaries=exact))
     return router

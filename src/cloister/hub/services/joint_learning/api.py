@@ -80,7 +80,6 @@ def api() -> APIRouter:
     def told(hub: HubDep, caller: CallerDep, body: ExactJoint) -> BeforeOut:
         """From declarations alone: no site is asked, and no row is read."""
         found = before_start(hub, caller, EXACT, body, before)
-        text = found["tells"] % {"components": found["components"], "columns": found["columns"]}
-        return BeforeOut(**{**found, "tells": text})
+        return BeforeOut(**{**found, "tells": found["tells"] % found})
 
     return routes.router

@@ -128,6 +128,12 @@ def expected(_: Hub, found: ReadyTable[JointLearning]) -> list[dict[str, Any]]:
     return [*costs, {"owners": ", ".join(names), "seconds": round(seconds, 1)}, told]
 
 
+def expected_in_words(hub: Hub, found: ReadyTable[JointLearning]) -> list[dict[str, Any]]:
+    """The same for a program, which has no page that puts the numbers into the words."""
+    *lines, told = expected(hub, found)
+    return [*lines, told | {"tells": told["tells"] % told}]
+
+
 def _following(names: Sequence[str], tell: Callable[[str], None]) -> Callable[[str], None]:
     """Says after each answer how many each owner has given."""
     answers = Counter[str]()

@@ -57,6 +57,8 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, exact
     offer, shown = about_offered(hub, opened, typed)
     table = None if offer is None else offer.table
     kinds = table.columns if isinstance(table, PrivateTable) else {}
+    if isinstance(table, PrivateTable) and table.abilities.parts_of_a_person > 1:  # days are made numbers row by row
+        kinds = {name: kind for name, kind in kinds.items() if not isinstance(kind, Date)}
     columns = {} if offer is None else {each: kind for each, kind in offer.columns.items() if each in kinds}
     numbers = {each: kind for each, kind in columns.items() if isinstance(kinds[each], taken)}
     first = {
