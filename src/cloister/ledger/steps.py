@@ -94,9 +94,15 @@ def last_step(store: Store, key: bytes, population: str, what: str) -> LastStep:
     return LastStep(opening, step, state)
 
 
+class SeriesEnded(LedgerError):
+    """The ledger was restored from a backup since a series was opened, which so goes no further."""
+
+    stored = "LedgerError"
+
+
 def _refuse_restored(store: Store, after: int, what: str) -> None:
     if operations.restored_since(store, after):
-        raise LedgerError(
+        raise SeriesEnded(
             f"{what} goes no further",
             why="the ledger was restored from a backup since, and steps that it does not know of may have left",
             instead="open a new one under another name; it is charged again",

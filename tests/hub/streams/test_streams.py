@@ -21,7 +21,9 @@ from cloister.hub.ids import digest
 from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.streams import api, intake, release_due, releasing
+from cloister.ledger import operations
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import accessible, browser, serve, visit
 
@@ -242,6 +244,21 @@ def test_a_stream_that_goes_no_further_does_not_hold_up_others(play: Play) -> No
     with patch.object(releasing, "watching", restored):
         release_due(play.house.hub)
     assert (len(play.counts(stuck)), len(play.counts(number))) == (0, 1)
+
+
+def test_a_stream_of_before_a_restore_is_closed_and_what_waits_for_it_goes(play: Play) -> None:
+    """It stayed open for ever: devices sent readings of people that no step would count."""
+    number, key = play.stream(until=_later(play, 3))
+    assert play.send(number, key, play.house.hub.now().isoformat()).json()["waiting"] == 1
+    with patch.object(operations, "restored_since", lambda *_: True):
+        play.house.clock.move(hours=1, seconds=10)
+        release_due(play.house.hub)
+    with play.house.hub.database.reading() as db:
+        assert db.get_one(HeldStream, number).state == "closed"
+        assert db.scalars(select(StreamBatch).where(StreamBatch.stream == number)).all() == []
+        closed = select(AuditLine.person).where(AuditLine.action == "stream.close", AuditLine.object == number)
+        assert db.scalars(closed).all() == [""]
+    assert play.send(number, key, play.house.hub.now().isoformat()).status_code == 409
 
 
 def test_keys_that_are_numbers_and_days_and_means_are_shown(play: Play) -> None:

@@ -326,10 +326,15 @@ def revoke_device(hub: Hub, db: Db, caller: Caller, number: str, device: str) ->
 def close_stream(hub: Hub, db: Db, caller: Caller, number: str) -> HeldStream:
     """Take no reading any more and release no step; the charge stands."""
     row = seen_stream(hub, db, caller, number, "stream.manage", open_=True)
+    end_stream(hub, db, caller, row)
+    return row
+
+
+def end_stream(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> None:
+    """As `close_stream`, by whom the rules let do it or by the hub itself."""
     row.state = "closed"
     db.execute(delete(StreamBatch).where(StreamBatch.stream == row.id))
     write(hub, db, caller, "stream.close", kind="stream", object_id=row.id, name=row.title)
-    return row
 
 
 def devices_of(db: Db, number: str) -> list[StreamDevice]:
