@@ -255,8 +255,6 @@ def _strict(sql: str) -> str:
                     node.set(part, exp.paren(exp.LT(this=exp.paren(held, copy=False), expression=exp.true()), copy=False))
             if isinstance(node, exp.Literal) and node.is_string and not (_TYPED.fullmatch(node.this) or _is_part(node)):
                 node.replace(exp.cast(node.copy(), "TEXT"))
-            if isinstance(node, exp.Lag | exp.Lead | exp.NthValue) and (offset := node.args.get("offset")):
-                node.set("offset", exp.Add(this=offset, expression=exp.Literal.number(0)))
             if isinstance(node, exp.Lag | exp.Lead) and (other := node.args.get("default")):
                 node.set("this", exp.Coalesce(this=node.this, expressions=[other.copy()]))
             if (ordered := _ordered(node)) is not node:

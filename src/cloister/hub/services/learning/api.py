@@ -27,14 +27,13 @@ from cloister.hub.work.submitting import accepted
 
 
 class Predicting(Taken):
-    """Rows of one's own, as CSV with a first line of names."""
+    """Rows of one's own, as CSV with a first line of names; how numbers and days are written, as of an upload."""
 
     model_config = example(csv="age,pay\\n40,20\\n")
 
     csv: Annotated[str, Field(min_length=1, max_length=MOST_BYTES)]
     numbers: Literal["", "comma", "point"] = ""
     dates: Literal["", "dmy", "mdy", "ymd"] = ""
-    """How they are written, as of an upload."""
 
 
 class Predicted(BaseModel):

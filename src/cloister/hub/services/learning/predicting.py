@@ -18,8 +18,7 @@ from cloister.parsers import delimiter_of
 from cloister.tables import Domain
 from cloister.tables.declaring.plain import domain_of
 from cloister.tables.declaring.table import kinds_under
-from cloister.tables.engines.guard import tried
-from cloister.tables.sourcing.reading import spelt
+from cloister.tables.sourcing.reading import read_number, spelt
 
 MOST_BYTES = 2 * 2**20
 _MOST_ROWS = 100_000
@@ -105,11 +104,8 @@ def _cell(value: Any) -> Any:
     >>> _cell("=1+1"), _cell("-3"), _cell(-3.5), _cell(None), _cell(True)
     ("'=1+1", '-3', -3.5, '', 'true')
     """
-    return value if isinstance(value, str) and _number(value) else cell(None if value != value else value)
-
-
-def _number(text: str) -> bool:
-    return text == text.strip() and "_" not in text and tried(lambda: float(text), ValueError) is not None
+    number = isinstance(value, str) and value == value.strip() and read_number(value) is not None
+    return value if number else cell(None if value != value else value)
 
 
 def _refused(why: str, instead: str) -> InvalidParameter:
