@@ -62,7 +62,9 @@ def test_declared_columns_are_kept_until_a_model_learns_from_arrays() -> None:
     assert again.to_json() == model.to_json()
     assert {*json.loads(model.to_json())} - {*json.loads(to_json(model, declared=False))} == {"columns"}
     frame = polars.DataFrame({"note": ["a"], "age": [30.4]})
-    assert again.predict_proba(frame).tolist() == again.predict_proba([[30.0]]).tolist() != again.predict_proba([[30.4]]).tolist()
+    for each in (frame, frame.to_arrow(), frame.to_pandas()):
+        assert again.predict_proba(each).tolist() == again.predict_proba([[30.0]]).tolist()
+    assert again.predict_proba([[30.0]]).tolist() != again.predict_proba([[30.4]]).tolist()
     again.set_params(bounds=(0, 90), classes=["F", "M"]).fit(frame[["age"]].to_numpy(), ["F"])
     assert "columns" not in json.loads(again.to_json())
 

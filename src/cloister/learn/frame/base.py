@@ -214,7 +214,8 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
         columns that a table declared is read as that declares them.
         """
         check_is_fitted(self)
-        if finite and self.declared_ and {name for name, _ in self.declared_} <= {*map(str, getattr(X, "columns", ()))}:
+        names = {*map(str, getattr(X, "column_names", getattr(X, "columns", ())))}
+        if finite and self.declared_ and names.issuperset(name for name, _ in self.declared_):
             X = Encoder(columns=tuple(self.declared_)).transform(X)
         named = not self._frameless or hasattr(X, "columns")
         if finite and named:
