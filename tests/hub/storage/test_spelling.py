@@ -48,6 +48,7 @@ def test_a_piece_that_ends_within_a_letter_loses_nothing() -> None:
         ("comma", "", [",5", "1,5E+03", "−5,25"], ["0.5", "1.5E+03", "-5.25"]),  # SPSS, Excel, a true minus
         ("point", "", ["-.5", "1,200.5e-2", "−5"], ["-0.5", "1200.5e-2", "-5"]),
         ("comma", "", ["e5", "5,", ",e5"], ["e5", "5,", ",e5"]),
+        ("comma", "", ["0.125", "-0.500", "1.125"], ["0.125", "-0.500", "1125"]),  # no thousands begin with 0
     ],
 )
 def test_values_of_six_countries(numbers: str, dates: str, written: list[str], read: list[str]) -> None:

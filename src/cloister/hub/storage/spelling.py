@@ -32,8 +32,8 @@ _WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
 _BLANKS = " \u00a0\u2009\u202f'\u2019"
 _SIGN, _POWER = "([+−-]?)", "([eE][+-]?[0-9]+)?"
 _COMMA, _POINT = (
-    re.compile(rf"{_SIGN}(?=[{mark}]?[0-9])([0-9]{{1,3}}(?:[{other}{_BLANKS}][0-9]{{3}})+|[0-9]*)(?:[{mark}]([0-9]+))?{_POWER}")
-    for mark, other in (",.", ".,")
+    re.compile(rf"{_SIGN}(?=[{by}]?[0-9])([1-9][0-9]{{0,2}}(?:[{other}{_BLANKS}][0-9]{{3}})+|[0-9]*)(?:[{by}]([0-9]+))?{_POWER}")
+    for by, other in (",.", ".,")
 )
 _BETWEEN = r"\s?[./年月-]\s?"
 _LATER = r"日?((?:[ T][0-9]{1,2}:[0-9]{2}[^,;|\t\"]*)?)"
