@@ -189,7 +189,8 @@ class Program:
     @contextmanager
     def _engine(self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]]) -> Iterator[Any]:
         """A locked engine that holds the parts and the public tables; what runs too long in it is ended."""
-        with locked(memory=_MEMORY, first=macros(f"i_of() {self.sql}")) as connection:
+        first = ["SET order_by_non_integer_literal = true", *macros(f"i_of() {self.sql}")]
+        with locked(memory=_MEMORY, first=first) as connection:
             for number, (part, (frame, margins)) in enumerate(zip(self.parts, inputs, strict=True)):
                 _load(connection, f"r{number}", frame, [each.kind for each in part.columns], margins)
             for public in self.publics:
@@ -253,20 +254,15 @@ def _strict(sql: str) -> str:
                 held = node.args.get(part)
                 if held is not None and not isinstance(held.unnest(), exp.Predicate | exp.Connector | exp.Not | exp.Null):
                     node.set(part, exp.paren(exp.LT(this=exp.paren(held, copy=False), expression=exp.true()), copy=False))
-            if isinstance(node, exp.Literal) and node.is_string and not (_TYPED.fullmatch(node.this) or _is_part(node)):
+            if isinstance(node, exp.Literal) and node.is_string and node.arg_key != "unit" and not _TYPED.fullmatch(node.this):
                 node.replace(exp.cast(node.copy(), "TEXT"))
             if isinstance(node, exp.Lag | exp.Lead) and (other := node.args.get("default")):
-                node.set("this", exp.Coalesce(this=node.this, expressions=[other.copy()]))
+                node.set("default", exp.case().when(exp.LT(this=exp.paren(node.this), expression=other.copy()), other))
             if (ordered := _ordered(node)) is not node:
                 node.replace(ordered)
         return str(tree.sql(dialect="duckdb"))
     except RecursionError:  # the engine reads deeper than this parser; its own description says less, and refuses nothing wrongly
         return sql
-
-
-def _is_part(literal: exp.Literal) -> bool:
-    """Whether it is a word of the language and no value."""
-    return literal.arg_key == "unit" or isinstance(literal.parent, exp.Ordered)
 
 
 _TYPED = re.compile(r"\s*([-+]?[\d._]+(e[-+]?\d+)?|\d+[-:/]\d+.*|true|false|yes|no|[tfyn])\s*", re.IGNORECASE)
