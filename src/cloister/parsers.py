@@ -90,7 +90,11 @@ def _within_depth(read: Callable[[], T]) -> T:
         raise ValueError("it is too deep") from None
 
 
-def delimiter_of(line: str, marks: str = ",;\t|") -> str:
+UNSAID = "\x1f"
+"""What divides fields of which nothing else says how they are written: ASCII has it for that."""
+
+
+def delimiter_of(line: str, marks: str = f",;\t|{UNSAID}") -> str:
     """Of a comma, a semicolon, a tab and a bar, or other marks, what the first line of a file holds most often outside quotes.
 
     >>> delimiter_of('"a,b";c')

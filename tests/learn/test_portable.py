@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars
 import pytest
 
 from cloister import Session
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.learn import GaussianNB, NeuralClassifier
-from cloister.learn.frame.portable import from_plain, load, plain, read_guarantee, write_guarantee
+from cloister.learn.frame.portable import from_plain, load, plain, read_guarantee, to_json, write_guarantee
 from cloister.learn.frame.scaling import StandardScaler
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from cloister.session.examples import small_door
 from cloister.tables import Date, Integer, PrivateTable
 
 
@@ -49,6 +51,22 @@ def test_names_that_came_from_a_file_ask_for_no_frame() -> None:
             again.transform(wrong)
     again.fit(rows)  # from here on it is a model of arrays, as any other
     assert not hasattr(again, "feature_names_in_")
+
+
+def test_declared_columns_are_kept_until_a_model_learns_from_arrays() -> None:
+    """A judgement is known by the text that an older version had, which kept none."""
+    with small_door() as door:
+        model = GaussianNB(epsilon="0.5").fit_table(door, "people", features=["age"], target="sex")
+        again = load(model.to_json())
+        assert again.declared_ == model.declared_ == [("age", door.declared("people").column("age"))]
+    assert again.to_json() == model.to_json()
+    assert {*json.loads(model.to_json())} - {*json.loads(to_json(model, declared=False))} == {"columns"}
+    frame = polars.DataFrame({"note": ["a"], "age": [30.4]})
+    for each in (frame, frame.to_arrow(), frame.to_pandas()):
+        assert again.predict_proba(each).tolist() == again.predict_proba([[30.0]]).tolist()
+    assert again.predict_proba([[30.0]]).tolist() != again.predict_proba([[30.4]]).tolist()
+    again.set_params(bounds=(0, 90), classes=["F", "M"]).fit(frame[["age"]].to_numpy(), ["F"])
+    assert "columns" not in json.loads(again.to_json())
 
 
 @pytest.mark.parametrize(
@@ -121,6 +139,8 @@ def test_what_this_library_did_not_write_is_refused(broken: str) -> None:
         ("learned", {"mean_": {"array": [1], "dtype": "O", "shape": [1]}}),
         ("learned", {"__class__": 1}),
         ("guarantee", {"kind": "none"}),
+        ("columns", [["age"]]),
+        ("columns", [["age", {"kind": "strange"}]]),
         ("spent", [{"what": "x"}]),
         ("spent", [{"what": "x", "currency": "epsilon", "amount": "1e999999999", "portion": "1"}]),
     ],

@@ -62,7 +62,7 @@ REFUSED = [
     *(("duckdb", "SUBSTRING(s, -2) = 'bc'"), (None, "SUBSTRING(s, -2) = 'bc'"), ("spark", "SUBSTR(s, 0, 2) = 'ab'")),
     *(("trino", "DATE_DIFF('month', jan, feb) = 0"), ("spark", "DATEDIFF(MONTH, jan, feb) = 0")),
     *(("duckdb", "DATE_DIFF('week', sun, mon) = 0"), ("tsql", "DATEDIFF(WEEK, sun, mon) = 0")),
-    *(("tsql", "s LIKE '[a-c](bc)'"), ("tsql", "s LIKE '[^x]bc'")),
+    *(("tsql", "s LIKE '[a-c](bc)'"), ("tsql", "s LIKE '[^x]bc'"), ("tsql", "s LIKE '[a-c]b%' ESCAPE '!'")),
     *(("tsql", "DATETRUNC(week, sun) = '2021-01-03'"), ("postgres", r"p LIKE 'a\_b_c\%'")),
 ]
 

@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ from cloister.cli.opened import COMMAS, names_in, open_ledger, waiting
 from cloister.cli.written import CHART, FILE, WRITTEN, Written, check_apart
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.parsers import is_parquet
-from cloister.tables import Category, PrivateTable
+from cloister.tables import Category, Domain, PrivateTable
+from cloister.tables.declaring.table import kinds_under
 from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.reading import PLAIN_INTEGER, read_days, read_number, read_truth
 
@@ -256,9 +257,9 @@ def _print_methods(*, as_json: bool) -> None:
 def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, for_spreadsheets: bool) -> None:
     """Print predictions, or write them: a column `prediction`, one line a row.
 
-    The names of the model's features say how they are made: `age` is the column age as a number (a day counts from 1970, yes is
-    1), and `sex=F` is 1 where the column sex holds F. A row with a missing value, or with a category that the model does not
-    know, gets no prediction.
+    Of a model that learnt from a table, columns are what that declared. Else the names of features say how they are made: `age`
+    is the column age as a number (a day counts from 1970, yes is 1), and `sex=F` is 1 where the column sex holds F. A row with a
+    missing value, or with a category that the model does not know, gets no prediction.
     """
     from cloister.learn.frame.portable import load
 
@@ -273,7 +274,7 @@ def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, fo
             why="it learnt from arrays without names, so no column can be found for its features",
             instead="cloister.learn.load(path).predict(X)",
         )
-    found = _predicted(model, features_of(rows, names, model.whole_))
+    found = _predicted(model, features_of(rows, names, model.declared_))
     if as_json:
         click.echo(json.dumps({"prediction": found}, ensure_ascii=False, default=str))
         return
@@ -297,11 +298,14 @@ def _predicted(model: Any, X: npt.NDArray[np.float64]) -> list[Any]:
     return found
 
 
-def features_of(path: Path, names: list[str], whole: Collection[str] = ()) -> npt.NDArray[np.float64]:
-    """The features of the rows of a file, by their names; cells are read as those of rows to learn from are."""
+def features_of(path: Path, names: list[str], declared: Sequence[tuple[str, Domain]] = ()) -> npt.NDArray[np.float64]:
+    """The features of the rows of a file, as its columns were declared, or by their names."""
     from cloister.learn.frame.encoding import Encoder
 
-    found, place = _texts(path, names, whole), 0
+    if declared:
+        kinds = kinds_under(dict(declared), None, None)
+        return Encoder(columns=tuple(declared)).transform(_texts(path, list(kinds), kinds))
+    found, place = _texts(path, names, dict.fromkeys(names, ("decimal", "date"))), 0
     parts = []
     for column, texts in found.items():
         values = [name.removeprefix(f"{column}=") for name in names[place:] if _column(name, found) == column]
@@ -313,7 +317,7 @@ def features_of(path: Path, names: list[str], whole: Collection[str] = ()) -> np
     return np.concatenate(parts, axis=1)
 
 
-def _texts(path: Path, names: list[str], whole: Collection[str]) -> dict[str, list[str | None]]:
+def _texts(path: Path, names: list[str], kinds: Mapping[str, Collection[str]]) -> dict[str, list[str | None]]:
     """The columns of these features as texts, in their order."""
     from cloister.tables.engines.connection import connected
     from cloister.tables.engines.guard import guarded
@@ -321,7 +325,6 @@ def _texts(path: Path, names: list[str], whole: Collection[str]) -> dict[str, li
 
     if not path.is_file():
         raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
-    kinds = {name: ("decimal", "date", *(["whole"] if name in whole else ())) for name in names}
     source = (ParquetSource if is_parquet(path) else CsvSource)(path).read_under(kinds)
     columns = dict.fromkeys(_column(name, source.schema) for name in names)
     chosen = ", ".join(f"CAST({quotation(each)} AS VARCHAR)" for each in columns)

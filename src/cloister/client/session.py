@@ -696,7 +696,7 @@ def _fill(model: PrivateModel, text: str) -> None:
     if type(learnt) is not type(model):
         raise InvalidParameter("The model is invalid", why="the hub learnt one of another kind", instead="the same version there")
     parameters = [name for name in ("bounds", "bounds_y", "classes") if hasattr(model, name)]
-    names = ("n_features_in_", "guarantee_", "spent_", "marked_", "whole_", *type(model).learned_names, *parameters)
+    names = ("n_features_in_", "guarantee_", "spent_", "marked_", "declared_", *type(model).learned_names, *parameters)
     for name in dict.fromkeys(names):
         if hasattr(learnt, name):
             setattr(model, name, getattr(learnt, name))

@@ -112,7 +112,7 @@ def _escaped(node: exp.Escape, dialect: Dialect) -> exp.Expression | None:
             place += 1
             if place == len(pattern):
                 return None
-        elif pattern[place] == "_":
+        elif pattern[place] == "_" or (pattern[place] == "[" and dialect == "tsql"):
             return None
         elif pattern[place] == "%":
             signs.append(None)

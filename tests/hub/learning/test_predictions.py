@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import math
+from datetime import date
+from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
+from click.testing import CliRunner
 
+from cloister.cli.main import cli
 from cloister.hub.services.learning.predicting import MOST_BYTES
+from cloister.learn import load
 from tests.hub.house import PEOPLE
 from tests.hub.learning.conftest import MAY, Stage
 
 
-def told(stage: Stage, number: str, text: str) -> list[list[str]]:
-    answer = stage.post(f"/models/{number}/predictions", {"csv": text})
+def told(stage: Stage, number: str, text: str, **how: str) -> list[list[str]]:
+    answer = stage.post(f"/models/{number}/predictions", {"csv": text, **how})
     assert answer.status_code == 200, answer.text
     return list(csv.reader(io.StringIO(answer.json()["csv"])))
 
@@ -49,6 +57,60 @@ def test_numbers_of_a_spreadsheet_are_read_as_those_of_a_table(stage: Stage):
     rows = told(stage, number, "pay;age\n10,5;x\n10.5;x\n")
     assert [row[0] for row in rows[1:]] == ["10,5", "10.5"]
     assert rows[1][2] == rows[2][2] != ""
+
+
+def test_it_can_be_said_how_numbers_are_written_as_of_an_upload(stage: Stage):
+    """A model of a file of 2.000 and 1.234,5 read 2.000 as 2."""
+    number = stage.learnt(method="LinearRegression", features=["pay"], target="age")
+    for how, like in (("", 3), ("comma", 2)):
+        rows = told(stage, number, "pay;note\n2.000;a\n100;b\n2;c\n", numbers=how)
+        assert rows[1][:2] == ["2.000", "a"]
+        assert rows[1][2] == rows[like][2] != rows[5 - like][2]
+
+
+MIXED = {
+    "age": {"kind": "integer", "low": 0, "high": 90},
+    "pay": {"kind": "real", "low": "0", "high": "9000"},
+    "beds": {"kind": "integer", "low": 0, "high": 9000},
+    "plan": {"kind": "category", "values": ["1", "01"]},
+    "born": {"kind": "date", "low": "1900-01-01", "high": "2026-12-31"},
+    "smoker": {"kind": "boolean"},
+}
+NASTY = """pay;beds;plan;born;smoker
+1000.5;4;1;1984-02-03;true
+1000.4;4.4;01;1984-02-03;false
+1000,5;4,4;1;3.2.1984;YES
+2.000;2.000;1;03.02.1984 10:00;0
+1e999;-5;01;1700-01-01;f
+1.2.2026;4;1;1984-02-03;1
+yes;4;1;1984-02-03;1
+1;1;1.0;1984-02-03;1
+1;1;1;30.2.1984;1
+1;1;1;12345;1
+1;1;1;1984-02-03;2
+1;1e3;1;;n
+"""
+
+
+def test_hub_command_and_library_say_the_same_of_every_cell(stage: Stage, tmp_path: Path):
+    """What the columns were declared as is kept with the model: names of features do not tell."""
+    rows = {"age": [30, 50], "pay": [10.0, 20.0], "beds": [1, 2000], "plan": ["1", "01"], "smoker": [True, False]}
+    rows = {name: values * 20 for name, values in {**rows, "born": ["1984-02-03", "1999-02-03"]}.items()}
+    table = stage.house.sample_data_set("mixed", owner=stage.owner, rows=rows, declaration={"columns": MIXED, "size": 40})
+    stage.house.grant(table, stage.ana, by=stage.owner, actions=MAY)
+    features = [name for name in MIXED if name != "age"]
+    number = stage.learnt(table="mixed", method="LinearRegression", features=features, target="age", spend="0.5")
+    hub = [float(row[-1] or "nan") for row in told(stage, number, NASTY)[1:]]
+    assert [known == known for known in hub] == [True] * 5 + [False] * 7
+    rows_file, model_file = tmp_path / "rows.csv", tmp_path / "model.json"
+    rows_file.write_text(NASTY, encoding="utf-8")
+    model_file.write_text(stage.get(f"/models/{number}").json()["model"], encoding="utf-8")
+    command = CliRunner().invoke(cli, ["learn", "--predict", str(model_file), str(rows_file), "--json"])
+    by_command = [math.nan if each is None else each for each in json.loads(command.stdout)["prediction"]]
+    assert by_command == pytest.approx(hub, nan_ok=True)
+    known = {"pay": [1000.5, 1000.4], "beds": [4.0, 4.4], "plan": ["1", "01"], "smoker": [True, False]}
+    frame = polars.DataFrame({**known, "born": [date(1984, 2, 3)] * 2})
+    assert load(model_file).predict(frame).tolist() == pytest.approx(hub[:2])
 
 
 def test_a_spreadsheet_computes_nothing(stage: Stage):
@@ -124,6 +186,8 @@ def test_the_page_takes_a_file_and_gives_one(stage: Stage):
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert answer.headers["content-disposition"] == f'attachment; filename="predictions-{number}.csv"'
     assert answer.text.splitlines()[0] == "age,prediction"
+    said = sent(b"age;x\n3.0;1\n", {**token, "numbers": "comma", "dates": "mdy"})
+    assert said.text.splitlines()[1].startswith("3.0,1,")
     assert sent(b"age\n30\n", {"form_token": "forged"}).status_code == 403
     assert sent(b"pay\n30\n", token).status_code == 422
     assert sent(b"age\n\xff\n", token).status_code == 422

@@ -163,6 +163,14 @@ def test_what_a_compressed_file_holds_goes_by_its_name(tmp_path: Path) -> None:
     assert converted(tmp_path, zipped({"a.xlsx": two}), "zip", how=Reading(sheet="two")) == "b\n2"
 
 
+def test_a_number_of_a_sheet_stays_one_however_its_texts_are_written(tmp_path: Path) -> None:
+    """2.125 became 2125 where it was said that decimals have a comma, as the sheet shows them."""
+    book = xlsx({"one": [["pay", "n"], [2.125, "1.234,5"], [0.125, "0,5"], [1.125e-7, 1000]]})
+    wanted = "pay,n\n2.125,1234.5\n0.125,0.5\n1.125e-07,1000"
+    assert converted(tmp_path, book, "xlsx", how=Reading(numbers="comma")) == wanted
+    assert converted(tmp_path, book, "xlsx", how=Reading(numbers="point")).startswith("pay,n\n2.125,")
+
+
 def test_a_parquet_file_in_an_archive_stays_one(tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "people.parquet"

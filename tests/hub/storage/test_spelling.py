@@ -12,6 +12,8 @@ from cloister.hub.storage import Limits, Reading, RefusedUpload
 from cloister.hub.storage.encodings import Recoder
 from cloister.hub.storage.spelling import Rewriter, reader_of
 from cloister.hub.storage.texts import TextCheck
+from cloister.tables.engines.connection import connected
+from cloister.tables.sourcing.sources import CsvSource
 
 GERMAN = Reading(numbers="comma", dates="dmy", missing=("k.A.", "-99"), short=True)
 
@@ -46,11 +48,27 @@ def test_a_piece_that_ends_within_a_letter_loses_nothing() -> None:
         ("comma", "", [",5", "1,5E+03", "−5,25"], ["0.5", "1.5E+03", "-5.25"]),  # SPSS, Excel, a true minus
         ("point", "", ["-.5", "1,200.5e-2", "−5"], ["-0.5", "1200.5e-2", "-5"]),
         ("comma", "", ["e5", "5,", ",e5"], ["e5", "5,", ",e5"]),
+        ("comma", "", ["0.125", "-0.500", "1.125"], ["0.125", "-0.500", "1125"]),  # no thousands begin with 0
     ],
 )
 def test_values_of_six_countries(numbers: str, dates: str, written: list[str], read: list[str]) -> None:
     field = reader_of(Reading(numbers=numbers, dates=dates))
     assert [field(each) for each in written] == read
+
+
+@pytest.mark.parametrize("dates", ["mdy", "ymd"])
+@pytest.mark.parametrize("by", [",", ";", "\t", "|"])
+def test_a_day_is_read_as_was_said_of_the_file_or_not_at_all(tmp_path: Path, dates: str, by: str) -> None:
+    """31.12.2026 was read day first where it was said that the month comes first, or the year."""
+    days = ["12/31/2026", "2026/12/31", "31.12.2026", "1.2.2026", "2026-12-31"]
+    (tmp_path / "rows.csv").write_text(
+        rewritten("\n".join(f"{day}{by}{day}{by}a b" for day in ["born", *days]).replace("born", "note", 1), Reading(dates=dates))
+    )
+    source = CsvSource(tmp_path / "rows.csv").read_under({"born": ("date",)})
+    with connected() as engine:
+        found = engine.execute(f"SELECT born, note, count(*) OVER () FROM {source.attach(engine)}").fetchall()
+    said = list(map(reader_of(Reading(dates=dates)), days))
+    assert found == [(day, day, len(days)) for day in said]
 
 
 def test_a_file_as_a_german_sheet_saves_it() -> None:

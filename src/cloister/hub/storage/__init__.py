@@ -24,6 +24,7 @@ from cloister.hub.storage.limits import Limits as Limits
 from cloister.hub.storage.limits import RefusedUpload as RefusedUpload
 from cloister.hub.storage.spelling import DATES as DATES
 from cloister.hub.storage.spelling import NUMBERS as NUMBERS
+from cloister.hub.storage.spelling import divided_by as divided_by
 from cloister.hub.storage.spelling import missing_in as missing_in
 from cloister.hub.storage.spelling import reader_of as reader_of
 from cloister.hub.storage.table_store import DamagedTable as DamagedTable

@@ -127,7 +127,7 @@ def read_foreign(
 ) -> Iterator[Iterator[bytes]]:
     """The rows as pieces of a CSV file (of a compressed file: what it holds), while this holds; the process ends with it."""
     program = Path(__file__).with_name("foreign_reader.py")
-    command = [sys.executable, "-I", "-B", str(program), kind, str(memory), str(seconds), str(how.lines), how.sheet]
+    command = [sys.executable, "-I", "-B", str(program), kind, str(memory), str(seconds), str(how.lines), how.sheet, how.numbers]
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"}
     with open(file.path, "rb") as given:
         running = subprocess.Popen(  # noqa: S603 - a program of ours, and no shell

@@ -48,8 +48,8 @@ class Wrong(Exception):
 
 
 def main() -> None:
-    """`foreign_reader.py KIND MEMORY SECONDS LINES SHEET`."""
-    kind, memory, seconds, lines, sheet = sys.argv[1:6]
+    """`foreign_reader.py KIND MEMORY SECONDS LINES SHEET NUMBERS`."""
+    kind, memory, seconds, lines, sheet, numbers = sys.argv[1:7]
     for limit, most in (
         (resource.RLIMIT_AS, int(memory)),
         (resource.RLIMIT_CPU, int(seconds)),
@@ -65,7 +65,7 @@ def main() -> None:
             _open_no_more(3)
             _unpack(kind, sys.stdin.buffer, sys.stdout.buffer)
         else:
-            _write(_rows(kind, sheet), int(lines))
+            _write(_rows(kind, sheet), int(lines), "," if numbers == "comma" else ".")
         sys.stdout.flush()
     except Wrong as error:
         _stop(error.said)
@@ -176,7 +176,7 @@ def _of_labels(kind: str) -> Iterator[Sequence[str]]:
     yield from labels_in("/proc/self/fd/0", kind)
 
 
-def _write(rows: Iterable[Sequence[Any]], lines: int) -> None:
+def _write(rows: Iterable[Sequence[Any]], lines: int, mark: str) -> None:
     """The header, then every row that holds anything. Columns without a name and without a value go."""
     found = enumerate(rows, 1)
     head: list[list[str]] = []
@@ -202,7 +202,7 @@ def _write(rows: Iterable[Sequence[Any]], lines: int) -> None:
     write = csv.writer(sys.stdout, lineterminator="\n").writerow
     write(names[:width])
     for line, row in found:
-        texts = [_text(value) for value in row]
+        texts = [_text(value, mark) for value in row]
         beyond = next((place for place, text in enumerate(texts[width:], width + 1) if text), 0)
         if beyond:
             raise Wrong("beyond", line=line, column=beyond)
@@ -224,11 +224,12 @@ def names_of(head: list[list[str]]) -> list[str]:
     return [" ".join(filter(None, column)) for column in zip(*filled, strict=True)]
 
 
-def _text(value: Any) -> str:
-    """A cell as CSV has it: on one line, a whole number without a point, a day as 2026-03-31.
+def _text(value: Any, mark: str = ".") -> str:
+    """A cell as CSV has it: on one line, a whole number without a point, a day as 2026-03-31; `mark` before decimals, as texts
+    beside them were said to have it.
 
-    >>> _text(3.0), _text(True), _text(datetime.date(2026, 3, 31)), _text("two\\nlines"), _text(None)
-    ('3', 'true', '2026-03-31', 'two lines', '')
+    >>> _text(3.0), _text(0.125, ","), _text(datetime.date(2026, 3, 31)), _text("two\\nlines"), _text(None)
+    ('3', '0,125', '2026-03-31', 'two lines', '')
     """
     if value is None:
         return ""
@@ -237,7 +238,7 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         if value != value:  # missing, as statistics packages have it
             return ""
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value).replace(".", mark)
     if isinstance(value, datetime.datetime):
         return value.date().isoformat() if value.time() == datetime.time() else value.isoformat(" ")
     if isinstance(value, datetime.date | datetime.time):

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from cloister.hub.storage.foreign import Reading
 from cloister.hub.storage.foreign_reader import names_of
-from cloister.parsers import delimiter_of
+from cloister.parsers import UNSAID, delimiter_of
 from cloister.tables.engines.guard import tried
 from cloister.tables.expression.names import quotation
 from cloister.tables.sourcing.lines import LONGEST_LINE, fields_of, unquoted
@@ -32,8 +32,8 @@ _WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
 _BLANKS = " \u00a0\u2009\u202f'\u2019"
 _SIGN, _POWER = "([+−-]?)", "([eE][+-]?[0-9]+)?"
 _COMMA, _POINT = (
-    re.compile(rf"{_SIGN}(?=[{mark}]?[0-9])([0-9]{{1,3}}(?:[{other}{_BLANKS}][0-9]{{3}})+|[0-9]*)(?:[{mark}]([0-9]+))?{_POWER}")
-    for mark, other in (",.", ".,")
+    re.compile(rf"{_SIGN}(?=[{by}]?[0-9])([1-9][0-9]{{0,2}}(?:[{other}{_BLANKS}][0-9]{{3}})+|[0-9]*)(?:[{by}]([0-9]+))?{_POWER}")
+    for by, other in (",.", ".,")
 )
 _BETWEEN = r"\s?[./年月-]\s?"
 _LATER = r"日?((?:[ T][0-9]{1,2}:[0-9]{2}[^,;|\t\"]*)?)"
@@ -134,9 +134,13 @@ class Rewriter:
         return self._joined(names, end)
 
     def _joined(self, fields: list[str], end: str) -> bytes:
-        """A line. Where it was said how numbers are written, no semicolons say it again to what reads them."""
-        by = "\t" if self._how.numbers and self._delimiter == ";" else self._delimiter
+        by = divided_by(self._how, self._delimiter)
         return (by.join(quotation(each) if by in each and each[0] != '"' else each for each in fields) + end).encode()
+
+
+def divided_by(how: Reading, delimiter: str) -> str:
+    """What stands between the fields of a line: where it was said how numbers or days are written, nothing that says it again."""
+    return UNSAID if how.dates in DATES[2:] else "\t" if how.numbers and delimiter == ";" else delimiter
 
 
 def reader_of(how: Reading) -> Callable[[str], str]:

@@ -209,7 +209,7 @@ class Judging:
 
     def describe(self) -> dict[str, Any]:
         """The measure and the model, as it is."""
-        return {"measure": self.judge.measure, "model": to_json(self.model), "target": self.target}
+        return {"measure": self.judge.measure, "model": to_json(self.model, declared=False), "target": self.target}
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
         """All that was given, if sums can be noised under such a promise."""

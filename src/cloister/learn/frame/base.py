@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, interval_of
+from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.parameters import Limits, check_all
 from cloister.learn.frame.reading import as_listed, matrix_of, number_of, numbers_of, width_of
 from cloister.noise import Random
@@ -29,7 +30,6 @@ from cloister.privacy import ApproxDP, Exact, Guarantee, PureDP
 
 if TYPE_CHECKING:
     from cloister.learn.frame.card import Card
-    from cloister.learn.frame.encoding import Encoder
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
     from cloister.tables import Domain, PrivateTable
@@ -81,8 +81,8 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
     """What the allowance is counted in: by itself ε for a pure promise and μ² else."""
     _frameless: bool = False
     """Whether the names of its features were never those of a frame (`set_feature_names`)."""
-    whole_: Sequence[str] = ()
-    """The features that were declared as whole numbers, of which a file has its own spellings."""
+    declared_: Sequence[tuple[str, Domain]] = ()
+    """The declared columns of a table that its features were made of."""
     measured_: Any = None
     """What a margin is made of, where the model keeps it; one that an older version stored has none."""
 
@@ -92,6 +92,7 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
         """Learn from arrays, out of the model's own budget."""
         _refuse(refused)
         rows = self._checked(X, y)
+        self.declared_ = ()
         return self._fitted(rows, self._allowance())
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
@@ -209,9 +210,13 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
         """What is to be predicted, checked against what was learnt; with `finite=False` it is read as rows to learn from are.
 
         scikit-learn warns of an array where the model learnt from a frame, since the order of columns may differ. Names that came
-        from a table, or from a file, are in the order in which an array must have them: of that nothing warns.
+        from a table, or from a file, are in the order in which an array must have them: of that nothing warns. A frame of the
+        columns that a table declared is read as that declares them.
         """
         check_is_fitted(self)
+        names = {*map(str, getattr(X, "column_names", getattr(X, "columns", ())))}
+        if finite and self.declared_ and names.issuperset(name for name, _ in self.declared_):
+            X = Encoder(columns=tuple(self.declared_)).transform(X)
         named = not self._frameless or hasattr(X, "columns")
         if finite and named:
             return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))

@@ -131,7 +131,7 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
     """Put the declared bounds, classes and groups of features into the model's parameters."""
     model.bounds = encoder.bounds
     model.n_features_in_ = len(encoder.names)
-    model.whole_ = [name for name, domain in encoder.columns if isinstance(domain, Integer)]
+    model.declared_ = list(encoder.columns)
     if hasattr(model, "groups"):
         model.groups = encoder.groups
     if target is None:

@@ -21,6 +21,7 @@ from cloister.learn.frame.catalogue import METHODS, class_of, name_of
 from cloister.noise.allowance import Currency, Share
 from cloister.privacy import Guarantee, exact
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
+from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
@@ -29,8 +30,8 @@ _FORMAT = 1
 _KINDS = {"float64", "int64", "bool"}
 
 
-def to_json(model: PrivateModel) -> str:
-    """A fitted model as JSON.
+def to_json(model: PrivateModel, *, declared: bool = True) -> str:
+    """A fitted model as JSON; what its columns were declared as is left out of the text that a judgement is known by.
 
     >>> from cloister.learn import GaussianNB
     >>> model = GaussianNB(epsilon=1, bounds=(0, 1)).fit([[0.1], [0.9]] * 50, [0, 1] * 50)
@@ -46,7 +47,7 @@ def to_json(model: PrivateModel) -> str:
         "parameters": {name: plain(value) for name, value in model._said_parameters().items()},
         "learned": {name: plain(value) for name, value in model._learned_values().items()},
         "features": plain(getattr(model, "feature_names_in_", None)),
-        **({"whole": list(model.whole_)} if model.whole_ else {}),  # a model without any keeps the digest that it had
+        **({"columns": [[name, each.describe()] for name, each in model.declared_]} if declared and model.declared_ else {}),
         "guarantee": write_guarantee(model.guarantee_),
         "spent": spent_of(model.spent_),
         "marked": model.marked_,
@@ -88,7 +89,7 @@ def load(source: str | Path) -> Any:
             setattr(model, key, value)
         if document["features"] is not None:
             model.set_feature_names(from_plain(document["features"]))
-        model.whole_ = list(document.get("whole", ()))
+        model.declared_ = [(str(name), domain_of(name, each, table="model")) for name, each in document.get("columns", ())]
         model.guarantee_ = read_guarantee(document["guarantee"])
         model.spent_ = read_spent(document["spent"])
         model.marked_ = bool(document["marked"])

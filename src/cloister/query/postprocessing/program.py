@@ -189,7 +189,8 @@ class Program:
     @contextmanager
     def _engine(self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]]) -> Iterator[Any]:
         """A locked engine that holds the parts and the public tables; what runs too long in it is ended."""
-        with locked(memory=_MEMORY, first=macros(f"i_of() {self.sql}")) as connection:
+        first = ["SET order_by_non_integer_literal = true", *macros(f"i_of() {self.sql}")]
+        with locked(memory=_MEMORY, first=first) as connection:
             for number, (part, (frame, margins)) in enumerate(zip(self.parts, inputs, strict=True)):
                 _load(connection, f"r{number}", frame, [each.kind for each in part.columns], margins)
             for public in self.publics:
@@ -238,11 +239,11 @@ def _with(steps: Sequence[tuple[str, str]], final: str) -> str:
 
 def _strict(sql: str) -> str:
     """With an order in the place of each equality, and of each condition that may be a text: of a text and a number, or a truth
-    value, the engine refuses an order when it reads it, and others only at a value that is none. A word among the values of CASE
-    is a text, for which the engine would otherwise look when a row takes it.
+    value, the engine refuses an order when it reads it, and others only at a value that is none. A word is a text, which it
+    would otherwise learn when a row takes it.
 
-    >>> _strict("SELECT a IN (b, 1), NULLIF(a, '=') FROM t WHERE a = 2 AND NOT a")
-    "SELECT (a < b OR a < 1), CASE WHEN a < '=' THEN NULL ELSE a END FROM t WHERE a < 2 AND NOT ((a) < TRUE)"
+    >>> _strict("SELECT a IN (b, 1), NULLIF(a, '1') FROM t WHERE a = 2 AND NOT a")
+    "SELECT (a < b OR a < 1), CASE WHEN a < '1' THEN NULL ELSE a END FROM t WHERE a < 2 AND NOT ((a) < TRUE)"
     >>> _strict("SELECT COALESCE(a, 'few'), COALESCE(a, '-1.5')")
     "SELECT COALESCE(a, CAST('few' AS TEXT)), COALESCE(a, '-1.5')"
     """
@@ -253,8 +254,10 @@ def _strict(sql: str) -> str:
                 held = node.args.get(part)
                 if held is not None and not isinstance(held.unnest(), exp.Predicate | exp.Connector | exp.Not | exp.Null):
                     node.set(part, exp.paren(exp.LT(this=exp.paren(held, copy=False), expression=exp.true()), copy=False))
-            if isinstance(node, exp.Literal) and _is_word_among_values(node):
+            if isinstance(node, exp.Literal) and node.is_string and node.arg_key != "unit" and not _TYPED.fullmatch(node.this):
                 node.replace(exp.cast(node.copy(), "TEXT"))
+            if isinstance(node, exp.Lag | exp.Lead) and (other := node.args.get("default")):
+                node.set("default", exp.case().when(exp.LT(this=exp.paren(node.this), expression=other.copy()), other))
             if (ordered := _ordered(node)) is not node:
                 node.replace(ordered)
         return str(tree.sql(dialect="duckdb"))
@@ -262,15 +265,8 @@ def _strict(sql: str) -> str:
         return sql
 
 
-def _is_word_among_values(literal: exp.Literal) -> bool:
-    """Whether it is a value of a choice, and neither the text of a number or a day, nor of a truth value."""
-    around = literal.parent
-    while isinstance(around, exp.Paren):
-        around = around.parent
-    return literal.is_string and isinstance(around, exp.Case | exp.If | exp.Coalesce) and not _TYPED.fullmatch(literal.this)
-
-
-_TYPED = re.compile(r"\s*[-+]?[\d.]+(e[-+]?\d+)?\s*|\d+[-:]\d+.*|true|false|yes|no", re.IGNORECASE)
+_TYPED = re.compile(r"\s*([-+]?[\d._]+(e[-+]?\d+)?|\d+[-:/]\d+.*|true|false|yes|no|[tfyn])\s*", re.IGNORECASE)
+"""A text that the engine may read as a number, a day or a truth value."""
 _CONDITIONS: dict[type[exp.Expression], tuple[str, ...]] = {
     **dict.fromkeys((exp.And, exp.Or), ("this", "expression")),
     **dict.fromkeys((exp.Not, exp.Where, exp.Having, exp.Qualify, exp.If, exp.LogicalAnd, exp.LogicalOr), ("this",)),

@@ -1,7 +1,7 @@
 """The API of models: which methods there are, what to expect, training, what was learnt, predictions."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body
 from pydantic import BaseModel, Field
@@ -20,17 +20,20 @@ from cloister.hub.services.learning.models import MODEL, Learnt, LearntLine
 from cloister.hub.services.learning.order import Training
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
 from cloister.hub.services.learning.released import FreeTraining, submit_free
+from cloister.hub.storage import Reading
 from cloister.hub.web.routing import IdempotencyKey, Number, Routes
 from cloister.hub.work.ordering import JobOfWork, order_api, price
 from cloister.hub.work.submitting import accepted
 
 
 class Predicting(Taken):
-    """Rows of one's own, as CSV with a first line of names."""
+    """Rows of one's own, as CSV with a first line of names; how numbers and days are written, as of an upload."""
 
     model_config = example(csv="age,pay\\n40,20\\n")
 
     csv: Annotated[str, Field(min_length=1, max_length=MOST_BYTES)]
+    numbers: Literal["", "comma", "point"] = ""
+    dates: Literal["", "dmy", "mdy", "ymd"] = ""
 
 
 class Predicted(BaseModel):
@@ -102,7 +105,7 @@ def api() -> APIRouter:
         """What the model says of rows of one's own, which are kept nowhere. It spends nothing."""
         with hub.database.reading() as db:
             row = read_release(hub, db, caller, number, kind=MODEL.name)
-        return Predicted(csv=predictions(row, wanted.csv))
+        return Predicted(csv=predictions(row, wanted.csv, Reading(numbers=wanted.numbers, dates=wanted.dates)))
 
     names, nouns = ("models", "model", "file"), ("models", "a model")
     routes.router.include_router(kind_api(MODEL, LearntLine, Learnt, names=names, nouns=nouns, forms=("json",)))

@@ -22,6 +22,7 @@ from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import Training
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
 from cloister.hub.services.learning.released import FreeTraining, offered_table, submit_free
+from cloister.hub.storage import Reading
 from cloister.hub.web.forms import FormDep, check_token, go
 from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
@@ -68,8 +69,8 @@ def pages() -> APIRouter:
     async def predict(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """Rows as CSV in, the same with predictions out. They are read as they come, and kept nowhere."""
         try:
-            text = await _sent(request)
-            body = await run_in_threadpool(lambda: _predicted(hub, caller, number, text))
+            text, how = await _sent(request)
+            body = await run_in_threadpool(lambda: _predicted(hub, caller, number, text, how))
         except CloisterError as error:
             problem = beside_form(error)
             return await run_in_threadpool(lambda: release_page(request, hub, caller, number, MODEL, problem=problem))
@@ -98,14 +99,14 @@ def _free(
     return render(request, "learning/released.html", problem=problem, **how)
 
 
-def _predicted(hub: Hub, caller: Caller, number: str, text: str) -> bytes:
+def _predicted(hub: Hub, caller: Caller, number: str, text: str, how: Reading) -> bytes:
     with hub.database.reading() as db:
         row = read_release(hub, db, caller, number, kind=MODEL.name)
-    return predictions(row, text).encode()
+    return predictions(row, text, how).encode()
 
 
-async def _sent(request: Request) -> str:
-    """The text of the file, once the form is known to be ours."""
+async def _sent(request: Request) -> tuple[str, Reading]:
+    """The text of the file, and how it is written, once the form is known to be ours."""
     form = FileForm(request.headers.get("content-type", ""), request.stream())
     fields = await form.head()
     check_token(request, fields)
@@ -117,7 +118,7 @@ async def _sent(request: Request) -> str:
                 "The file is invalid", why=f"it is larger than {MOST_BYTES // 2**20} MiB", instead="fewer rows at a time"
             )
     try:
-        return whole.decode("utf-8")
+        return whole.decode("utf-8"), Reading(numbers=fields.get("numbers", ""), dates=fields.get("dates", ""))
     except UnicodeDecodeError:
         raise InvalidParameter("The file is invalid", why="it is not UTF-8 text", instead="CSV in UTF-8") from None
 

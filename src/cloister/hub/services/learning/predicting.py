@@ -12,20 +12,20 @@ from typing import Any
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.learning.order import class_of
-from cloister.hub.spreadsheets import safe
+from cloister.hub.spreadsheets import cell
+from cloister.hub.storage import Reading, divided_by, reader_of
 from cloister.parsers import delimiter_of
 from cloister.tables import Domain
 from cloister.tables.declaring.plain import domain_of
 from cloister.tables.declaring.table import kinds_under
-from cloister.tables.engines.guard import tried
-from cloister.tables.sourcing.reading import spelt
+from cloister.tables.sourcing.reading import read_number, spelt
 
 MOST_BYTES = 2 * 2**20
 _MOST_ROWS = 100_000
 _MOST_COLUMNS = 1000
 
 
-def predictions(row: StoredRelease, text: str) -> str:
+def predictions(row: StoredRelease, text: str, how: Reading) -> str:
     """The rows again, with what the model says of each in a last column (of components: in several)."""
     import cloister.learn
 
@@ -40,7 +40,8 @@ def predictions(row: StoredRelease, text: str) -> str:
     class_of(row.details["method"])  # refuses where learning is not installed
     model = cloister.learn.load(row.body.decode())
     cells, kinds = dict(zip(header, zip(*lines, strict=True), strict=False)), kinds_under(domains, None, None)
-    read = {name: [spelt(each, kinds[name], delimiter) for each in cells.get(name, ())] for name in domains}
+    field, by = reader_of(how), divided_by(how, delimiter)
+    read = {name: [spelt(field(each), kinds[name], by) for each in cells.get(name, ())] for name in domains}
     *told, width = _told(model, domains, read)
     names = _names(header, len(width))
     out = io.StringIO()
@@ -97,24 +98,14 @@ def _names(header: list[str], count: int) -> list[str]:
     return names
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Any:
     """A value as CSV has it; a text that a spreadsheet would compute gets an apostrophe.
 
     >>> _cell("=1+1"), _cell("-3"), _cell(-3.5), _cell(None), _cell(True)
-    ("'=1+1", '-3', '-3.5', '', 'true')
+    ("'=1+1", '-3', -3.5, '', 'true')
     """
-    if value is None or value != value:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    text = str(value)
-    return text if _number(text) else safe(text)
-
-
-def _number(text: str) -> bool:
-    return text == text.strip() and "_" not in text and tried(lambda: float(text), ValueError) is not None
+    number = isinstance(value, str) and value == value.strip() and read_number(value) is not None
+    return value if number else cell(None if value != value else value)
 
 
 def _refused(why: str, instead: str) -> InvalidParameter:
