@@ -167,6 +167,9 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     nobody = {"sql": "SELECT SUM(pay) / SUM(pay) AS n FROM everybody WHERE age > 1000", "spend": "1"}
     ratio = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=nobody, headers=play.analyst.bearer)
     assert [each["values"] for each in ratio.json() if each["way"] == "raw"] == [{}], ratio.text
+    other = {"sql": "SELECT COUNT(*) AS n FROM north", "spend": "1"}
+    refused = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=other, headers=play.analyst.bearer)
+    assert "it does not ask about everybody" in refused.text, "north's margins stood under the names of the whole and the parts"
     assert play.spent() == ["ε = 450", "ε = 850", "ε = 450"]
     token = re.search(r'name="form_token" value="([^"]+)"', play.analyst.client.get("/pools/everybody").text)
     assert token

@@ -63,14 +63,14 @@ class _Explaining:
 
 def compare(hub: Hub, db: Db, caller: Caller, pool: PoolOut, sql: str, spend: str, purpose: str = "") -> list[WayOut]:
     """Together first; then each part for itself, as far as the caller may ask about it; all of these, added up; and raw rows."""
+    asked = {part: about_another(sql, pool.name, part) for part in pool.parts}
     together = _allowed(hub, db, caller, pool.name, sql, purpose)
     found, alone = [_margins(together, pool.name, sql, spend)], []
     for part in pool.parts:
         if part == HIDDEN:
             continue
         try:
-            about = about_another(sql, pool.name, part)
-            alone.append(_margins(_allowed(hub, db, caller, part, about, purpose), part, about, spend))
+            alone.append(_margins(_allowed(hub, db, caller, part, asked[part], purpose), part, asked[part], spend))
         except CloisterError as error:
             found.append(WayOut(way=part, margins={}, why=error.why, values={}))
     if len(alone) == len(pool.parts):
