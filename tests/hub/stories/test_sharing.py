@@ -89,7 +89,7 @@ def test_ten_messy_columns_are_shared(street: Street, way: Way, record_property:
     olga.fill("Title", "Ward survey")
     ward, scale = olga.column("Ward"), olga.column("q1 satisfaction")
     olga.fill("Kind", "category", within=ward, exact=True)
-    olga.fill("Categories, one a line", "A\nB", within=ward)
+    olga.fill("Categories, one a line; two quotes for a blank", "A\nB", within=ward)
     olga.fill("Public reason for bounds or categories", "the two wards", within=ward)
     olga.fill("Kind", "integer", within=scale, exact=True)
     olga.fill("From", "1", within=scale, exact=True)
@@ -102,7 +102,7 @@ def test_ten_messy_columns_are_shared(street: Street, way: Way, record_property:
     assert "× 100" in olga.main.inner_text()
     assert "-99" not in olga.main.inner_text(), "they were declared missing"
     olga.follow("Mend", exact=False)
-    olga.fill("Categories, one a line", "A\nB\nC", within=olga.column("Ward"))
+    olga.fill("Categories, one a line; two quotes for a blank", "A\nB\nC", within=olga.column("Ward"))
     olga.press("Review")
     olga.press("Make a trial reading")
     olga.reads("Every line is a row, and every value fits.")
