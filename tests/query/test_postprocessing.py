@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 
 import cloister as cl
@@ -15,7 +17,7 @@ from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.query.postprocessing.cut import SEVERAL
 from cloister.session import Release
-from cloister.tables.engines.connection import locked
+from cloister.tables.engines.connection import Locked
 from tests.query.hospital import plain, rows, tables
 from tests.tiers import by_day_and_night, some_by_day
 
@@ -341,8 +343,17 @@ def test_what_would_reach_further_is_refused_and_costs_nothing(unspent: cl.Sessi
 
 
 def test_the_engine_reaches_nothing() -> None:
-    with locked(memory="64MB") as connection:
+    engines, private = Locked(memory="64MB"), pd.DataFrame({"a": [1]})
+    with engines.connection() as connection:
+        connection.execute("CREATE TEMP TABLE r0 AS SELECT 1 AS a")
+        connection.execute("CREATE TEMP MACRO i_of() AS 1")
+        connection.register("given", private)
+    with engines.connection() as connection:  # the same one, which knows nothing of the use before
         for sql in (
+            "FROM r0",
+            "SELECT i_of()",
+            "FROM given",
+            "FROM private",
             "SELECT * FROM '/etc/passwd'",
             "SELECT * FROM read_csv('/etc/passwd')",
             "COPY (SELECT 1) TO '/tmp/out.csv'",
@@ -355,6 +366,29 @@ def test_the_engine_reaches_nothing() -> None:
         ):
             with pytest.raises(duckdb.Error):
                 connection.execute(sql)
+
+
+def test_engines_are_used_again_but_not_by_two_at_once_nor_after_a_failure() -> None:
+    engines = Locked(memory="64MB")
+
+    def mark(connection: Any, name: str) -> None:
+        connection.execute(f"CREATE SCHEMA {name}")
+
+    def has(connection: Any, name: str) -> bool:
+        [found] = connection.execute(f"SELECT count(*) FROM duckdb_schemas() WHERE schema_name = '{name}'").fetchone()
+        return bool(found)
+
+    with engines.connection() as one, engines.connection() as other:
+        mark(one, "first")
+        assert not has(other, "first")
+    with engines.connection() as one, engines.connection() as other:
+        assert {has(one, "first"), has(other, "first")} == {True, False}
+        with engines.connection() as third:
+            assert not has(third, "first")
+    with pytest.raises(ZeroDivisionError), engines.connection() as one, engines.connection() as other:
+        raise ZeroDivisionError
+    with engines.connection() as one:
+        assert not has(one, "first")
 
 
 def test_names_of_any_kind_are_only_names() -> None:

@@ -41,12 +41,13 @@ from cloister.query.refusals import refused
 from cloister.session import Release
 from cloister.session.releases.frames import Frame, Kind, Series
 from cloister.session.releases.postprocessed import Bounds, Postprocessed
-from cloister.tables.engines.connection import locked
+from cloister.tables.engines.connection import Locked
 
 _MEMORY, _MOST_TEXT = "256MB", 20_000
 _MOST_TEXTS = 64
 """What is made in one step of the engine is bounded: 2,048 rows, so many texts each, of `LONGEST_TEXT` bytes."""
 _SECONDS = 10.0
+_ENGINES = Locked(memory=_MEMORY, first=["SET GLOBAL order_by_non_integer_literal = true"])
 _MOST_ROWS, _LARGEST, _PIECE = 100_000, 64_000_000, 20_000
 _TYPES: dict[Kind, str] = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "date": "DATE", "boolean": "BOOLEAN"}
 _WHOLE = frozenset(
@@ -189,8 +190,9 @@ class Program:
     @contextmanager
     def _engine(self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]]) -> Iterator[Any]:
         """A locked engine that holds the parts and the public tables; what runs too long in it is ended."""
-        first = ["SET order_by_non_integer_literal = true", *macros(f"i_of() {self.sql}")]
-        with locked(memory=_MEMORY, first=first) as connection:
+        with _ENGINES.connection() as connection:
+            for line in macros(f"i_of() {self.sql}"):
+                connection.execute(line)
             for number, (part, (frame, margins)) in enumerate(zip(self.parts, inputs, strict=True)):
                 _load(connection, f"r{number}", frame, [each.kind for each in part.columns], margins)
             for public in self.publics:
@@ -325,7 +327,7 @@ def _load(connection: Any, name: str, frame: Frame, kinds: Sequence[str], ends: 
         elif kind != "certain":
             made.append(f"FALSE AS i{place}")
     connection.register("given", Frame(given).to_arrow())
-    connection.execute(f"CREATE TABLE {name} AS SELECT {', '.join(made)}, {_PLACE} FROM given")
+    connection.execute(f"CREATE TEMP TABLE {name} AS SELECT {', '.join(made)}, {_PLACE} FROM given")
     connection.unregister("given")
 
 
@@ -336,7 +338,7 @@ def _load_public(connection: Any, public: PublicPart) -> None:
     given = {f"c{place}": _of_values(values) for place, values in zip(places, lists, strict=True)}
     connection.register("given", Frame(given).to_arrow())
     made = ", ".join(f"CAST({name} AS {_TYPES[series.kind]}) AS {name}" for name, series in given.items())
-    connection.execute(f"CREATE TABLE {public.step} AS SELECT {made}, {_PLACE} FROM given")
+    connection.execute(f"CREATE TEMP TABLE {public.step} AS SELECT {made}, {_PLACE} FROM given")
     connection.unregister("given")
 
 

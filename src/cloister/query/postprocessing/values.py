@@ -139,13 +139,13 @@ def macros(sql: str) -> list[str]:
     than most texts.
 
     >>> [each.split(" AS ")[0] for each in macros("SELECT i_neg(i0)")]
-    ['CREATE MACRO i_of(l0, h0)', 'CREATE MACRO i_neg(a0)']
+    ['CREATE TEMP MACRO i_of(l0, h0)', 'CREATE TEMP MACRO i_neg(a0)']
     """
     called = {*_CALL.findall(sql)}
     for head, body in reversed(MACROS.items()):
         if head.partition("(")[0] in called:
             called.update(_CALL.findall(body))
-    return [f"CREATE MACRO {head} AS {body}" for head, body in MACROS.items() if head.partition("(")[0] in called]
+    return [f"CREATE TEMP MACRO {head} AS {body}" for head, body in MACROS.items() if head.partition("(")[0] in called]
 
 
 @dataclass(frozen=True)
