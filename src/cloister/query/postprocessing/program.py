@@ -2,9 +2,9 @@
 nothing else.
 
 The engine is made again for each run (`tables/engines/connection.py`); its memory, its time, and the rows and bytes of a result
-are limited. The program is a list of steps, in each of which the names of tables and columns are ours. It is described before
-anything is charged, over tables without rows: what the engine cannot read is refused then. Values that are not finite become
-NULL.
+are limited. The program is a list of steps, in each of which the names of tables and columns are ours. It is tried before
+anything is charged, over tables of two rows of ours: what the engine cannot read or work out is refused then. Values that are
+not finite become NULL.
 
 Margins. The released cells that the program reads hold in their intervals at once with the asked confidence (Boole: each answer
 has its share of what may be missed, by its cells). The same program carries the intervals along. So all intervals of the result
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ import sqlglot
 from sqlglot import exp
 
 from cloister.errors import EngineError
+from cloister.query.dialect import dialect_named
 from cloister.query.parse import Parsed
 from cloister.query.postprocessing.expressions import LONGEST_LIST, LONGEST_TEXT, TOO_LONG
 from cloister.query.postprocessing.queries import Column, Step
@@ -52,6 +52,8 @@ _TYPES: dict[Kind, str] = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCH
 _WHOLE = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM"}
 )
+_TRIED: dict[Kind, Any] = {"integer": 0, "real": 0.0, "text": "few", "date": datetime.date(2000, 1, 1), "boolean": True}
+"""What stands beside NULL in a column of each kind where a program is tried."""
 _MOST = 2**63 - 1
 _INTERVAL = "STRUCT(l DOUBLE, h DOUBLE)"
 _PLACE = "[CAST(row_number() OVER () AS INTEGER)] AS z"
@@ -117,7 +119,7 @@ class Program:
         self, kinds: Sequence[Mapping[str, Kind]], known: Sequence[Mapping[str, Series]] = ()
     ) -> list[tuple[str, Kind, bool]]:
         """The columns of the result: name, kind, and whether released numbers are in it. `kinds` are those of the columns of each
-        part, `known` their rows where these are known in advance. What the engine cannot read is refused."""
+        part, `known` their rows where these are known in advance. What the engine cannot work out is refused."""
         if len(self.sql) > _MOST_TEXT:
             raise refused("The query is not supported", "what stands above the aggregates is too long", "fewer columns")
         if self.sql.count(TOO_LONG) > _MOST_TEXTS:
@@ -127,14 +129,18 @@ class Program:
         key = repr(kinds)
         if key in self.known:
             return self.known[key]
-        nothing = np.empty(0, dtype=object)
-        blank = [
-            Frame(rows or {name: Series(kind, nothing) for name, kind in columns.items()})
-            for columns, rows in zip(kinds, known or [{}] * len(kinds), strict=True)
-        ]
-        with self._engine([(frame, {}) for frame in blank]) as connection:
-            self._check_single(connection)
-            told = self._ran(lambda: connection.execute(f"DESCRIBE {_strict(self.sql)}").fetchall(), before=True)
+        tried = [{name: _two_of(kind) for name, kind in columns.items()} for columns in kinds]
+        if self.single:
+            self._check_single(
+                [
+                    rows or {name: Series(one.kind, one.values[:0]) for name, one in columns.items()}
+                    for columns, rows in zip(tried, known or [{}] * len(kinds), strict=True)
+                ]
+            )
+        with self._engine([(Frame(columns), {}) for columns in tried], tried=True) as connection:
+            sql = _strict(self.sql)
+            told = self._ran(lambda: connection.execute(f"DESCRIBE {sql}").fetchall(), before=True)
+            self._ran(lambda: connection.execute(sql).fetchall(), before=True)
         types = {str(row[0]): str(row[1]) for row in told}
         found: list[tuple[str, Kind, bool]] = []
         for place, column in enumerate(self.last.columns):
@@ -149,12 +155,12 @@ class Program:
         self.known[key] = found
         return found
 
-    def _check_single(self, connection: Any) -> None:
+    def _check_single(self, known: Sequence[Mapping[str, Series]]) -> None:
         """Refuse a query in the place of a value that has several rows, whatever the noise."""
-        if not self.single:
-            return
         counts = _with(self.steps, "SELECT " + ", ".join(f"(SELECT count(*) FROM {name})" for name in self.single))
-        if max(self._ran(lambda: connection.execute(counts).fetchone(), before=True)) > 1:
+        with self._engine([(Frame(columns), {}) for columns in known]) as connection:
+            found = self._ran(lambda: connection.execute(counts).fetchone(), before=True)
+        if max(found) > 1:
             raise refused("A nested query is not supported", "it has more than one value", "(SELECT MAX(n) FROM t)")
 
     def result(self, answers: Sequence[Release], kinds: Sequence[tuple[str, Kind, bool]], release: Release | None) -> Release:
@@ -187,14 +193,15 @@ class Program:
         return Frame(columns), bounds, [row[place["z"]] for row in rows]
 
     @contextmanager
-    def _engine(self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]]) -> Iterator[Any]:
+    def _engine(self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]], *, tried: bool = False) -> Iterator[Any]:
         """A locked engine that holds the parts and the public tables; what runs too long in it is ended."""
-        first = ["SET order_by_non_integer_literal = true", *macros(f"i_of() {self.sql}")]
+        several = f"SET scalar_subquery_error_on_multiple_rows = {not tried}"
+        first = ["SET order_by_non_integer_literal = true", several, *macros(f"i_of() {self.sql}")]
         with locked(memory=_MEMORY, first=first) as connection:
             for number, (part, (frame, margins)) in enumerate(zip(self.parts, inputs, strict=True)):
                 _load(connection, f"r{number}", frame, [each.kind for each in part.columns], margins)
             for public in self.publics:
-                _load_public(connection, public)
+                _load_public(connection, public, tried=tried)
             clock = threading.Timer(_SECONDS, connection.interrupt)
             clock.daemon = True
             clock.start()
@@ -239,41 +246,57 @@ def _with(steps: Sequence[tuple[str, str]], final: str) -> str:
 
 def _strict(sql: str) -> str:
     """With an order in the place of each equality, and of each condition that may be a text: of a text and a number, or a truth
-    value, the engine refuses an order when it reads it, and others only at a value that is none. A word is a text, which it
-    would otherwise learn when a row takes it.
+    value, the engine refuses an order when it reads it, and others only at a value that is none. No row is left out, and each
+    part of a choice is worked out: what fails in one fails in the trial, whichever a released number will choose.
 
-    >>> _strict("SELECT a IN (b, 1), NULLIF(a, '1') FROM t WHERE a = 2 AND NOT a")
-    "SELECT (a < b OR a < 1), CASE WHEN a < '1' THEN NULL ELSE a END FROM t WHERE a < 2 AND NOT ((a) < TRUE)"
-    >>> _strict("SELECT COALESCE(a, 'few'), COALESCE(a, '-1.5')")
-    "SELECT COALESCE(a, CAST('few' AS TEXT)), COALESCE(a, '-1.5')"
+    >>> _strict("SELECT a IN (b, 1), NULLIF(a, '1') FROM t WHERE a = 2 LIMIT 0")
+    "SELECT (a < b OR a < 1), CASE WHEN a < '1' THEN NULL ELSE a END FROM t WHERE LIST_EXTRACT(LIST_VALUE(a < 2, TRUE), 2)"
+    >>> _strict("SELECT CASE WHEN NOT a THEN 1 ELSE error('few') END")
+    'SELECT LIST_EXTRACT(LIST_VALUE(1, NULL), LENGTH(LIST_VALUE(NOT ((a) < TRUE))))'
     """
     try:
-        tree = sqlglot.parse_one(sql, dialect="duckdb")
+        tree = sqlglot.parse_one(sql, dialect=dialect_named("duckdb"))
         for node in reversed(list(tree.walk())):
             for part in _CONDITIONS.get(type(node), ()):
                 held = node.args.get(part)
                 if held is not None and not isinstance(held.unnest(), exp.Predicate | exp.Connector | exp.Not | exp.Null):
-                    node.set(part, exp.paren(exp.LT(this=exp.paren(held, copy=False), expression=exp.true()), copy=False))
-            if isinstance(node, exp.Literal) and node.is_string and node.arg_key != "unit" and not _TYPED.fullmatch(node.this):
-                node.replace(exp.cast(node.copy(), "TEXT"))
+                    held = exp.paren(exp.LT(this=exp.paren(held, copy=False), expression=exp.true()), copy=False)
+                if held is not None:
+                    node.set(part, _picked([held, exp.true()], exp.Literal.number(2)) if isinstance(node, _CHOOSING) else held)
             if isinstance(node, exp.Lag | exp.Lead) and (other := node.args.get("default")):
                 node.set("default", exp.case().when(exp.LT(this=exp.paren(node.this), expression=other.copy()), other))
-            if (ordered := _ordered(node)) is not node:
-                node.replace(ordered)
+            if isinstance(node, exp.Limit | exp.Offset):
+                node.pop()
+            elif (tried := _tried(node)) is not node:
+                node.replace(tried)
         return str(tree.sql(dialect="duckdb"))
     except RecursionError:  # the engine reads deeper than this parser; its own description says less, and refuses nothing wrongly
         return sql
 
 
-_TYPED = re.compile(r"\s*([-+]?[\d._]+(e[-+]?\d+)?|\d+[-:/]\d+.*|true|false|yes|no|[tfyn])\s*", re.IGNORECASE)
-"""A text that the engine may read as a number, a day or a truth value."""
+_CHOOSING = (exp.Where, exp.Having, exp.Qualify, exp.Join)
 _CONDITIONS: dict[type[exp.Expression], tuple[str, ...]] = {
     **dict.fromkeys((exp.And, exp.Or), ("this", "expression")),
     **dict.fromkeys((exp.Not, exp.Where, exp.Having, exp.Qualify, exp.If, exp.LogicalAnd, exp.LogicalOr), ("this",)),
+    exp.Join: ("on",),
 }
 
 
-def _ordered(node: exp.Expression) -> exp.Expression:
+def _picked(parts: Sequence[exp.Expression], place: exp.Expression) -> exp.Expression:
+    """One of several, all of which are worked out."""
+    listed = exp.Anonymous(this="list_value", expressions=list(parts))
+    return exp.Anonymous(this="list_extract", expressions=[listed, place])
+
+
+def _tried(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.Case):
+        conditions = exp.Anonymous(this="list_value", expressions=[each.this for each in node.args["ifs"]])
+        branches = [*(each.args["true"] for each in node.args["ifs"]), node.args.get("default") or exp.null()]
+        return _picked(branches, exp.Length(this=conditions))
+    if isinstance(node, exp.Try):
+        return node.this
+    if isinstance(node, exp.Anonymous) and node.name == "error":
+        return exp.null()
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):
         return exp.paren(exp.LT(this=exp.paren(node.this, copy=False), expression=node.expression), copy=False)
     if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.NullSafeNEQ):
@@ -329,15 +352,20 @@ def _load(connection: Any, name: str, frame: Frame, kinds: Sequence[str], ends: 
     connection.unregister("given")
 
 
-def _load_public(connection: Any, public: PublicPart) -> None:
+def _load_public(connection: Any, public: PublicPart, *, tried: bool) -> None:
     names = public.source.table.names
     places = sorted(public.columns) or [0]
     lists = public.source.lists([names[place] for place in places])
     given = {f"c{place}": _of_values(values) for place, values in zip(places, lists, strict=True)}
+    given = {name: _two_of(series.kind) for name, series in given.items()} if tried else given
     connection.register("given", Frame(given).to_arrow())
     made = ", ".join(f"CAST({name} AS {_TYPES[series.kind]}) AS {name}" for name, series in given.items())
     connection.execute(f"CREATE TABLE {public.step} AS SELECT {made}, {_PLACE} FROM given")
     connection.unregister("given")
+
+
+def _two_of(kind: Kind) -> Series:
+    return Series(kind, np.array([None, _TRIED[kind]], dtype=object))
 
 
 def _of_values(values: Sequence[Any]) -> Series:
