@@ -700,3 +700,21 @@ def test_a_column_called_all_orders_as_any_other(dialect: str | None) -> None:
             assert session.sql(f"{sql} ORDER BY {name}", spend=10**6, dialect=dialect)["town"][0] == "Leiden"
             assert session.sql(f"{sql} ORDER BY 'all'", spend=10**6, dialect=dialect).num_rows == 3
         assert session.sql(f"{asked} ORDER BY ALL", spend=10**6, dialect=dialect)["town"].tolist() == ["Delft", "Gouda", "Leiden"]
+
+
+@pytest.mark.parametrize(
+    ("sets", "rows"),
+    [
+        ("ROLLUP (town)", 1),
+        ("CUBE (town, n)", 1),
+        ("GROUPING SETS ((town), ())", 1),
+        ("GROUPING SETS ((town), (n))", 0),
+        ("n, ROLLUP (town)", 0),
+        ("town", 0),
+    ],
+)
+def test_a_grand_total_of_no_rows_is_shown(sets: str, rows: int) -> None:
+    with fresh(10**9) as session:
+        for where in ("n < 0", "town = 'nowhere'"):
+            sql = f"SELECT SUM(n) AS s, COUNT(*) AS c FROM {T} AS t WHERE {where} GROUP BY {sets}"
+            assert session.sql(sql, spend=10**6).to_pydict() == {"s": [None] * rows, "c": [0] * rows}

@@ -27,7 +27,6 @@ from cloister.tables.expression.expressions import (
 )
 
 MIXED = "A comparison is not supported"
-"""Of two kinds of values."""
 
 
 def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:

@@ -1,6 +1,5 @@
 """The outermost SELECT: its keys, its statistics, and how its answer is laid out."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -26,7 +25,6 @@ from cloister.tables import Expression
 from cloister.tables.expression.names import quoted
 
 _MOST_SETS = 64
-_LARGEST = int(sys.float_info.max)
 _LIKE = {"integer": 0, "real": 0, "boolean": True, "date": date.min, "category": "one", "text": "one"}
 """A value of each kind."""
 
@@ -219,7 +217,7 @@ def _column(expression: exp.Expression, inner: exp.Expression, reading: _Reading
         return Shown(name=alias or f"grouping({key})", fixed=tuple(int(key not in keys) for keys in sets))
     if is_constant(inner):
         value = constant(inner)
-        if isinstance(value, int | Fraction) and not -_LARGEST <= value <= _LARGEST:  # a condition may compare with it
+        if isinstance(value, int | Fraction) and not -(10**308) <= value <= 10**308:  # a condition may compare with it
             raise refused(f"The constant {shown(inner)} is invalid", "it is too long, too large or no number", "1e300")
         return Shown(name=alias or printable.shown(inner.sql(comments=False)), fixed=(value,) * len(sets))
     key = reading.key(inner)

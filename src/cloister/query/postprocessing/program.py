@@ -52,8 +52,8 @@ _TYPES: dict[Kind, str] = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCH
 _WHOLE = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM"}
 )
-_TRIED: dict[Kind, Any] = {"integer": 0, "real": 0.0, "text": "few", "date": datetime.date(2000, 1, 1), "boolean": True}
-"""What stands beside NULL in a column of each kind where a program is tried."""
+_ONE: dict[Kind, Any] = {"integer": 0, "real": 0.0, "text": "few", "date": datetime.date(2000, 1, 1), "boolean": True}
+_TRIED = {kind: Series(kind, np.array([None, value], dtype=object)) for kind, value in _ONE.items()}
 _MOST = 2**63 - 1
 _INTERVAL = "STRUCT(l DOUBLE, h DOUBLE)"
 _PLACE = "[CAST(row_number() OVER () AS INTEGER)] AS z"
@@ -129,16 +129,17 @@ class Program:
         key = repr(kinds)
         if key in self.known:
             return self.known[key]
-        tried = [{name: _two_of(kind) for name, kind in columns.items()} for columns in kinds]
+        nothing = np.empty(0, dtype=object)
+        blank = [
+            Frame(rows or {name: Series(kind, nothing) for name, kind in columns.items()})
+            for columns, rows in zip(kinds, known or [{}] * len(kinds), strict=True)
+        ]
         if self.single:
-            self._check_single(
-                [
-                    rows or {name: Series(one.kind, one.values[:0]) for name, one in columns.items()}
-                    for columns, rows in zip(tried, known or [{}] * len(kinds), strict=True)
-                ]
-            )
+            with self._engine([(frame, {}) for frame in blank]) as connection:
+                self._check_single(connection)
+        tried = [{name: _TRIED[kind] for name, kind in columns.items()} for columns in kinds]
         with self._engine([(Frame(columns), {}) for columns in tried], tried=True) as connection:
-            sql = _strict(self.sql)
+            sql = _strict(self.sql.replace(TOO_LONG, "NULL").replace("TRY(", "("))
             told = self._ran(lambda: connection.execute(f"DESCRIBE {sql}").fetchall(), before=True)
             self._ran(lambda: connection.execute(sql).fetchall(), before=True)
         types = {str(row[0]): str(row[1]) for row in told}
@@ -155,12 +156,10 @@ class Program:
         self.known[key] = found
         return found
 
-    def _check_single(self, known: Sequence[Mapping[str, Series]]) -> None:
+    def _check_single(self, connection: Any) -> None:
         """Refuse a query in the place of a value that has several rows, whatever the noise."""
         counts = _with(self.steps, "SELECT " + ", ".join(f"(SELECT count(*) FROM {name})" for name in self.single))
-        with self._engine([(Frame(columns), {}) for columns in known]) as connection:
-            found = self._ran(lambda: connection.execute(counts).fetchone(), before=True)
-        if max(found) > 1:
+        if max(self._ran(lambda: connection.execute(counts).fetchone(), before=True)) > 1:
             raise refused("A nested query is not supported", "it has more than one value", "(SELECT MAX(n) FROM t)")
 
     def result(self, answers: Sequence[Release], kinds: Sequence[tuple[str, Kind, bool]], release: Release | None) -> Release:
@@ -245,66 +244,42 @@ def _with(steps: Sequence[tuple[str, str]], final: str) -> str:
 
 
 def _strict(sql: str) -> str:
-    """With an order in the place of each equality, and of each condition that may be a text: of a text and a number, or a truth
-    value, the engine refuses an order when it reads it, and others only at a value that is none. No row is left out, and each
-    part of a choice is worked out: what fails in one fails in the trial, whichever a released number will choose.
+    """As it is tried: no row is left out, and each part of a choice is worked out, whichever a released number will choose. Of a
+    text and a number the engine refuses an order when it reads it, and an equality only at a value that is none.
 
-    >>> _strict("SELECT a IN (b, 1), NULLIF(a, '1') FROM t WHERE a = 2 LIMIT 0")
-    "SELECT (a < b OR a < 1), CASE WHEN a < '1' THEN NULL ELSE a END FROM t WHERE LIST_EXTRACT(LIST_VALUE(a < 2, TRUE), 2)"
-    >>> _strict("SELECT CASE WHEN NOT a THEN 1 ELSE error('few') END")
-    'SELECT LIST_EXTRACT(LIST_VALUE(1, NULL), LENGTH(LIST_VALUE(NOT ((a) < TRUE))))'
+    >>> _strict("SELECT a FROM t WHERE a = 2 LIMIT 0")
+    'SELECT a FROM t WHERE LIST_EXTRACT(LIST_VALUE(a < 2 AND TRUE, TRUE), 2)'
+    >>> _strict("SELECT CASE WHEN a THEN 1 ELSE 'few' END")
+    "SELECT LIST_EXTRACT(LIST_VALUE(1, 'few'), LENGTH(LIST_VALUE(a AND TRUE)))"
     """
     try:
         tree = sqlglot.parse_one(sql, dialect=dialect_named("duckdb"))
         for node in reversed(list(tree.walk())):
-            for part in _CONDITIONS.get(type(node), ()):
-                held = node.args.get(part)
-                if held is not None and not isinstance(held.unnest(), exp.Predicate | exp.Connector | exp.Not | exp.Null):
-                    held = exp.paren(exp.LT(this=exp.paren(held, copy=False), expression=exp.true()), copy=False)
-                if held is not None:
-                    node.set(part, _picked([held, exp.true()], exp.Literal.number(2)) if isinstance(node, _CHOOSING) else held)
+            part = "on" if isinstance(node, exp.Join) else "this"
+            if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Join) and (held := node.args.get(part)):
+                node.set(part, _picked([exp.and_(held, exp.true()), exp.true()], exp.Literal.number(2)))
             if isinstance(node, exp.Lag | exp.Lead) and (other := node.args.get("default")):
                 node.set("default", exp.case().when(exp.LT(this=exp.paren(node.this), expression=other.copy()), other))
-            if isinstance(node, exp.Limit | exp.Offset):
-                node.pop()
-            elif (tried := _tried(node)) is not node:
+            if (tried := _tried(node)) is not node:
                 node.replace(tried)
         return str(tree.sql(dialect="duckdb"))
     except RecursionError:  # the engine reads deeper than this parser; its own description says less, and refuses nothing wrongly
         return sql
 
 
-_CHOOSING = (exp.Where, exp.Having, exp.Qualify, exp.Join)
-_CONDITIONS: dict[type[exp.Expression], tuple[str, ...]] = {
-    **dict.fromkeys((exp.And, exp.Or), ("this", "expression")),
-    **dict.fromkeys((exp.Not, exp.Where, exp.Having, exp.Qualify, exp.If, exp.LogicalAnd, exp.LogicalOr), ("this",)),
-    exp.Join: ("on",),
-}
-
-
 def _picked(parts: Sequence[exp.Expression], place: exp.Expression) -> exp.Expression:
-    """One of several, all of which are worked out."""
-    listed = exp.Anonymous(this="list_value", expressions=list(parts))
-    return exp.Anonymous(this="list_extract", expressions=[listed, place])
+    return exp.Anonymous(this="list_extract", expressions=[exp.Anonymous(this="list_value", expressions=list(parts)), place])
 
 
-def _tried(node: exp.Expression) -> exp.Expression:
-    if isinstance(node, exp.Case):
-        conditions = exp.Anonymous(this="list_value", expressions=[each.this for each in node.args["ifs"]])
-        branches = [*(each.args["true"] for each in node.args["ifs"]), node.args.get("default") or exp.null()]
-        return _picked(branches, exp.Length(this=conditions))
-    if isinstance(node, exp.Try):
-        return node.this
-    if isinstance(node, exp.Anonymous) and node.name == "error":
-        return exp.null()
-    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):
-        return exp.paren(exp.LT(this=exp.paren(node.this, copy=False), expression=node.expression), copy=False)
+def _tried(node: exp.Expression) -> exp.Expression | None:
+    if isinstance(node, exp.Limit | exp.Offset):
+        return None
     if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.NullSafeNEQ):
         return exp.LT(this=node.this, expression=node.expression)
-    if isinstance(node, exp.In) and node.expressions:
-        return exp.paren(exp.or_(*(exp.LT(this=node.this.copy(), expression=each) for each in node.expressions), copy=False))
-    if isinstance(node, exp.Nullif):
-        return exp.case().when(exp.LT(this=node.this, expression=node.expression), exp.null()).else_(node.this.copy())
+    if isinstance(node, exp.Case):
+        conditions = exp.Anonymous(this="list_value", expressions=[exp.and_(each.this, exp.true()) for each in node.args["ifs"]])
+        branches = [*(each.args["true"] for each in node.args["ifs"]), node.args.get("default") or exp.null()]
+        return _picked(branches, exp.Length(this=conditions))
     return node
 
 
@@ -357,15 +332,11 @@ def _load_public(connection: Any, public: PublicPart, *, tried: bool) -> None:
     places = sorted(public.columns) or [0]
     lists = public.source.lists([names[place] for place in places])
     given = {f"c{place}": _of_values(values) for place, values in zip(places, lists, strict=True)}
-    given = {name: _two_of(series.kind) for name, series in given.items()} if tried else given
+    given = {name: _TRIED[series.kind] for name, series in given.items()} if tried else given
     connection.register("given", Frame(given).to_arrow())
     made = ", ".join(f"CAST({name} AS {_TYPES[series.kind]}) AS {name}" for name, series in given.items())
     connection.execute(f"CREATE TABLE {public.step} AS SELECT {made}, {_PLACE} FROM given")
     connection.unregister("given")
-
-
-def _two_of(kind: Kind) -> Series:
-    return Series(kind, np.array([None, _TRIED[kind]], dtype=object))
 
 
 def _of_values(values: Sequence[Any]) -> Series:
