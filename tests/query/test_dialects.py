@@ -167,6 +167,23 @@ def test_a_constant_that_no_double_holds_is_refused_before_the_charge(above: str
         assert str(session.remaining) == "ε = 5"
 
 
+@pytest.mark.parametrize(
+    ("written", "value"), [("1e300", 1e300), ("9223372036854775808", 2.0**63), ("-1e30", -1e30), ("2e3", 2000)]
+)
+def test_a_constant_beyond_64_bits_is_shown_as_a_double(written: str, value: float) -> None:
+    with cl.Session({"r": cl.PrivateTable({"c": [1]}, columns={"c": cl.Integer(0, 9)})}, budget=cl.PureDP(5)) as session:
+        for sql in (f"SELECT {written} AS x, COUNT(*) AS n FROM r", f"SELECT {written} AS x, COUNT(*) AS n FROM r WHERE c = 77"):
+            found = session.sql(sql, spend=1)
+            assert session.columns(sql)[0] == ("x", "integer" if value == 2000 else "real", False)
+            assert found.table.to_arrow().num_rows == 1
+            assert cl.Release.from_json(found.to_json()).to_pydict()["x"] == [value]
+        spent = session.spent
+        with pytest.raises(CloisterError, match="too large"):
+            session.sql("SELECT 1e400 AS x, COUNT(*) AS n FROM r", spend=1)
+        assert session.spent == spent
+        assert session.sql("SELECT COUNT(*) AS n FROM r HAVING COUNT(*) < 1e400", spend=1).num_rows == 1
+
+
 @pytest.mark.parametrize("condition", ["town LIKE 'd%'", "town LIKE 'DE%' ESCAPE '!'", "SUBSTR(town, 1, 2) LIKE 'De'"])
 def test_like_of_sqlite_knows_no_case(condition: str) -> None:
     towns = ["Delft", "delft", "Gouda"]

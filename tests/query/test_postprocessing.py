@@ -676,6 +676,12 @@ def test_a_text_in_the_place_of_a_condition_is_refused_before_the_charge(sql: st
         ("COALESCE(n, 'none')", True),
         ("LAG(n, 1, 'none') OVER (ORDER BY town)", True),
         ("LEAD(n, 1, town) OVER (ORDER BY town)", True),
+        *(
+            (each, True)
+            for each in ("n = '2026-01-01'", "n > '2026-01-01'", "n + '2026-01-02'", "LAG(n, 1, '2026-01-01') OVER ()")
+        ),
+        *((each, True) for each in ("DATE '2026-01-01' > '12'", "LN('2026-01-02')", "COALESCE(n, '2026-01-02')")),
+        *((f"CASE WHEN n > 1 THEN {one} ELSE {other} END", True) for one, other in (("n", "'2026-01-02'"), ("'12:30'", "n"))),
         *((each, True) for each in ("n > 'few'", "n = 'few'", "n IN (1, 'x')", "NULLIF(n, '-')", "GREATEST(n, 'x')")),
         ("LAG(n, 1, '0') OVER (ORDER BY town)", False),
         ("LAG(town, 1, 'none') OVER (ORDER BY town)", False),
@@ -696,3 +702,53 @@ def test_a_word_among_numbers_is_refused_before_the_charge(value: str, refused: 
         else:
             assert len(session.sql(f"SELECT n, {value} AS v FROM {T} AS t ORDER BY v", spend=1).to_pydict()["v"]) == 3
         assert (session.spent == cl.PureDP(0)) == refused
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT n FROM {T} AS t WHERE n > 10 AND n = '2026-01-01'",
+        f"SELECT n FROM {T} AS t WHERE n < 0 OR n * '2026-01-01' = 0",
+        f"SELECT a.n FROM {T} AS a JOIN {T} AS b ON a.n > b.n AND a.n <> '2026-01-01'",
+        f"SELECT town, SUM(n) AS v FROM {T} AS t GROUP BY town HAVING SUM(n) > 5 AND SUM(n) <> '2026-01-01'",
+        f"SELECT v + '2026-01-01' AS w FROM (SELECT n AS v FROM {T} AS t WHERE n < 0 LIMIT 0) AS u",
+        "SELECT COUNT(*) AS n FROM people UNION ALL SELECT DATE '2026-01-01'",
+        "SELECT DATE '2026-01-01' AS n UNION ALL SELECT COUNT(*) FROM people",
+        "SELECT COUNT(*) AS n FROM people EXCEPT SELECT DATE '2026-01-01'",
+    ],
+)
+def test_a_constant_of_another_kind_is_refused_before_the_charge_though_noise_decides_whether_it_is_read(sql: str) -> None:
+    with fresh() as session:
+        for ask in (session.explain, session.sql):
+            with pytest.raises(cl.UnsupportedQuery, match="cannot work it out"):
+                ask(sql, spend=1)
+        assert session.spent == cl.PureDP(0)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "spark", "postgres", "bigquery", None])
+def test_a_column_called_all_orders_as_any_other(dialect: str | None) -> None:
+    name = "`all`" if dialect in ("spark", "bigquery") else '"all"'
+    asked = f"SELECT town, COUNT(*) AS {name} FROM people GROUP BY town"  # Delft and Gouda have 30, Leiden 20
+    with fresh(10**9) as session:
+        for sql in (asked, f"SELECT * FROM ({asked}) AS t", asked.replace("COUNT(*)", "SQRT(COUNT(*))")):
+            assert session.sql(f"{sql} ORDER BY {name}", spend=10**6, dialect=dialect)["town"][0] == "Leiden"
+            assert session.sql(f"{sql} ORDER BY 'all'", spend=10**6, dialect=dialect).num_rows == 3
+        assert session.sql(f"{asked} ORDER BY ALL", spend=10**6, dialect=dialect)["town"].tolist() == ["Delft", "Gouda", "Leiden"]
+
+
+@pytest.mark.parametrize(
+    ("sets", "rows"),
+    [
+        ("ROLLUP (town)", 1),
+        ("CUBE (town, n)", 1),
+        ("GROUPING SETS ((town), ())", 1),
+        ("GROUPING SETS ((town), (n))", 0),
+        ("n, ROLLUP (town)", 0),
+        ("town", 0),
+    ],
+)
+def test_a_grand_total_of_no_rows_is_shown(sets: str, rows: int) -> None:
+    with fresh(10**9) as session:
+        for where in ("n < 0", "town = 'nowhere'"):
+            sql = f"SELECT SUM(n) AS s, COUNT(*) AS c FROM {T} AS t WHERE {where} GROUP BY {sets}"
+            assert session.sql(sql, spend=10**6).to_pydict() == {"s": [None] * rows, "c": [0] * rows}

@@ -145,6 +145,7 @@ SELECT grade, COUNT(*) FROM staff GROUP BY 1, 9
 SELECT GROUPING(level), COUNT(*) FROM staff GROUP BY ROLLUP (grade)
 SELECT COUNT(*) FROM staff GROUP BY CUBE (grade, site, senior, level, hired, wage, grade, site, senior, level)
 SELECT COUNT(*) FROM staff ORDER BY level
+SELECT 1e400 AS c, COUNT(*) FROM staff
 SELECT grade, COUNT(*) FROM staff GROUP BY grade HAVING level > 3
 SELECT COUNT(*) FROM staff LIMIT level
 SELECT COUNT(*) FROM staff QUALIFY 1 = 1

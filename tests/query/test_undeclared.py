@@ -123,3 +123,22 @@ def test_an_owner_s_condition_is_not_told(session: Session) -> None:
     answer = ana.sql("SELECT COUNT(*) AS n FROM people WHERE age > 200 OR age > 20", spend=1)
     assert [note for note in answer.notes if "holds for" in note] == ["age > 200 holds for no row: age is declared from 17 to 90"]
     assert "female" not in str(ana.explain("SELECT COUNT(*) AS n FROM people", spend=1))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        *("SUM(age) > 'few'", "sex > 5", "sex = DATE '2026-01-01'", "born > 5", "born > '1999-xx'", "COUNT(*) IN ('a', 3)"),
+        *("MIN(born) = 3", "MODE(sex) = 5", "COUNT(*) = TRUE", "COUNT(*) LIKE '1%'", "born LIKE '19%'", "n > 0 OR sex > 5"),
+    ],
+)
+def test_having_of_two_kinds_is_refused_before_the_charge(condition: str) -> None:
+    columns = {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"]), "born": cl.Date("1999-01-01", "1999-01-09")}
+    people = cl.PrivateTable({"age": [30], "sex": ["F"], "born": ["1999-01-02"]}, columns=columns)
+    with cl.Session({"people": people}, budget=cl.PureDP(9)) as session:
+        sql = "SELECT sex, born, COUNT(*) AS n FROM people GROUP BY sex, born HAVING {}"
+        for ask in (session.explain, session.sql):
+            with pytest.raises(cl.UnsupportedQuery, match="are compared with"):
+                ask(sql.format(condition), spend=1)
+        assert session.spent == cl.PureDP(0)
+        session.sql(sql.format("sex > '5' AND born > '1999-01-01' AND COUNT(*) < '7' AND sex LIKE 'F%'"), spend=1)

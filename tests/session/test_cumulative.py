@@ -9,7 +9,7 @@ import pytest
 
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.session.planning.leaves import leaves_of
-from cloister.session.releases.cumulative import Bounds, narrowed, width_at
+from cloister.session.releases.cumulative import Bounds, narrowed, usual_widths, width_at
 from cloister.session.releases.uncertainty import Term, Terms
 from tests.session.test_uncertainty import exact_half_width
 
@@ -83,3 +83,12 @@ def test_only_the_ends_of_an_interval_are_worked_out() -> None:
     assert bounds.known[ends].all()
     assert (bounds.values[ends] < loose[ends]).all()
     assert (bounds.values <= loose).all()
+
+
+@pytest.mark.parametrize("scale", ["0.002", "0.0017", "0.0015"])
+def test_noise_whose_variance_has_no_square_as_a_double_has_a_half_width(scale: str) -> None:
+    leaves = leaves_of("x", 0, 90, cells=1, total=False, gaussian=False)
+    terms = of_scale(DiscreteLaplace, scale)
+    assert terms[0].variance ** 2 == 0 < terms[0].variance
+    found = usual_widths(leaves, terms, 0.95, 0.5, -0.5)
+    assert ((found >= 0) & (found < 1)).all()

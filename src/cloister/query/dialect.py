@@ -117,7 +117,9 @@ def dialect_named(name: str | None) -> sqlglot.Dialect:
         raise UnsupportedQuery(
             "The dialect is not supported", why=f"known are {', '.join(DIALECTS)}", instead='dialect="postgres"'
         )
-    return sqlglot.Dialect.get_or_raise(wanted)
+    found = sqlglot.Dialect.get_or_raise(wanted)
+    found.SUPPORTS_ORDER_BY_ALL = False  # `rewriting.py` reads it, and there a name in quotes is one
+    return found
 
 
 class _Grouped:

@@ -26,6 +26,8 @@ from cloister.tables.expression.expressions import (
     matches,
 )
 
+MIXED = "A comparison is not supported"
+
 
 def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:
     """Whether the condition is true of a row of values; None where SQL says NULL.
@@ -55,7 +57,7 @@ def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:
         return plain(row[condition.column.name]) is None
     if isinstance(condition, Like):
         text = plain(row[condition.column.name])
-        return matches(text, condition.pattern) if isinstance(text, str) else None
+        return None if _compared("=", text, "letters") is None else matches(text, condition.pattern)
     if isinstance(condition, Literal):
         value = condition.value
         return value if isinstance(value, bool) else None
@@ -92,9 +94,7 @@ def _compared(op: str, left: Any, right: Any) -> bool | None:
         return None
     left, right = _day_beside(left, right), _day_beside(right, left)
     if kind_of(left) != kind_of(right):
-        raise refused(
-            "A comparison is not supported", f"{kind_of(left)} are compared with {kind_of(right)}", "values of one kind"
-        )
+        raise refused(MIXED, f"{kind_of(left)} are compared with {kind_of(right)}", "values of one kind")
     return OPERATORS[op](left, right)
 
 

@@ -148,16 +148,14 @@ def kind_of_constant(value: object) -> Kind:
     """
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, Fraction):
-        return "integer" if value.denominator == 1 else "real"
-    if isinstance(value, date):
-        return "date"
-    return "integer" if isinstance(value, int) else "real" if isinstance(value, float) else "text"
+    if isinstance(value, Fraction | int):
+        return "integer" if value.denominator == 1 and -(2**63) < value < 2**63 else "real"
+    return "date" if isinstance(value, date) else "real" if isinstance(value, float) else "text"
 
 
 def constant(value: Any, rows: int) -> Series:
     """A column of one value."""
     kind = kind_of_constant(value)
-    if isinstance(value, Fraction):
+    if kind in ("integer", "real"):
         value = int(value) if kind == "integer" else float(value)
     return Series(kind, np.full(rows, value, dtype=None if kind in ("boolean", "integer", "real") else object))

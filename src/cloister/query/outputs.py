@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -13,6 +15,7 @@ from cloister.query.aggregates import Aggregates, holds_aggregate
 from cloister.query.conditions import condition
 from cloister.query.constants import constant, is_constant
 from cloister.query.derived import resolved
+from cloister.query.evaluation import holds
 from cloister.query.layout import Layout, Ordering, Shown
 from cloister.query.refusals import EXAMPLE, clipped, refused, shown, unsupported, whole
 from cloister.query.rows import same
@@ -22,6 +25,8 @@ from cloister.tables import Expression
 from cloister.tables.expression.names import quoted
 
 _MOST_SETS = 64
+_LIKE = {"integer": 0, "real": 0, "boolean": True, "date": date.min, "category": "one", "text": "one"}
+"""A value of each kind."""
 
 
 @dataclass(kw_only=True)
@@ -212,6 +217,8 @@ def _column(expression: exp.Expression, inner: exp.Expression, reading: _Reading
         return Shown(name=alias or f"grouping({key})", fixed=tuple(int(key not in keys) for keys in sets))
     if is_constant(inner):
         value = constant(inner)
+        if isinstance(value, int | Fraction) and not -(10**308) <= value <= 10**308:  # a condition may compare with it
+            raise refused(f"The constant {shown(inner)} is invalid", "it is too long, too large or no number", "1e300")
         return Shown(name=alias or printable.shown(inner.sql(comments=False)), fixed=(value,) * len(sets))
     key = reading.key(inner)
     if key is not None:
@@ -227,7 +234,11 @@ def _column(expression: exp.Expression, inner: exp.Expression, reading: _Reading
 
 def _having(select: exp.Select, reading: _Reading) -> Expression | None:
     having = select.args.get("having")
-    return None if having is None else condition(having.this, reading)
+    if having is None:
+        return None
+    found = condition(having.this, reading)
+    holds(found, {name: _LIKE.get(reading.holds(name)) for name in found.columns()})  # two kinds are refused before the charge
+    return found
 
 
 def _order(select: exp.Select, reading: _Reading, columns: Sequence[Shown]) -> tuple[Ordering, ...]:

@@ -175,8 +175,7 @@ def _all(select: exp.Select) -> None:
         select.set("group", exp.Group(expressions=keys) if keys else None)
     if order is not None and len(order.expressions) == 1 and not any(each.is_star for each in written):
         first = order.expressions[0]
-        named = first.this.this if isinstance(first.this, exp.Column) else first.this  # a word, as DuckDB's dialect has it
-        if isinstance(named, exp.Identifier | exp.Var) and first.this.sql().upper() == "ALL":
+        if isinstance(first.this, exp.Column) and first.this.sql().upper() == "ALL":
             how = {part: value for part, value in first.args.items() if part != "this"}
             places = [exp.Ordered(this=exp.Literal.number(place), **how) for place in range(1, len(written) + 1)]
             select.set("order", exp.Order(expressions=places))

@@ -485,7 +485,7 @@ class Session(Door):
         shape = self._shape(parsed.question)
         columns = columns_of(parsed.layout, [shape])
         fixed = {column.name: column.fixed[0] for column in parsed.layout.columns if column.source is None}
-        frame = Frame({name: Series(kind, np.array([fixed.get(name, 0)])) for name, kind, _ in columns})
+        frame = Frame({name: Series(kind, constant(fixed.get(name, 0), 1).values) for name, kind, _ in columns})
         counted = [name for name, _, measured in columns if measured]
         nothing = {name: (np.zeros(1), np.zeros(1)) for name in counted}
         first = public_release([table_name(parsed.question.table)], shape.digest, self.who, PureDP(0))

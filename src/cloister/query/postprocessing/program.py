@@ -1,10 +1,10 @@
 """What is worked out over answers: run in a locked engine that holds these answers and the public tables which are named, and
 nothing else.
 
-The engine is made again for each run (`tables/engines/connection.py`); its memory, its time, and the rows and bytes of a result
-are limited. The program is a list of steps, in each of which the names of tables and columns are ours. It is described before
-anything is charged, over tables without rows: what the engine cannot read is refused then. Values that are not finite become
-NULL.
+Each run has an engine for itself (`tables/engines/connection.py`); its memory, its time, and the rows and bytes of a result
+are limited. The program is a list of steps, in each of which the names of tables and columns are ours. It is tried before
+anything is charged, over tables of two rows of ours: what the engine cannot read or work out is refused then. Values that are
+not finite become NULL.
 
 Margins. The released cells that the program reads hold in their intervals at once with the asked confidence (Boole: each answer
 has its share of what may be missed, by its cells). The same program carries the intervals along. So all intervals of the result
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ import sqlglot
 from sqlglot import exp
 
 from cloister.errors import EngineError
+from cloister.query.dialect import dialect_named
 from cloister.query.parse import Parsed
 from cloister.query.postprocessing.expressions import LONGEST_LIST, LONGEST_TEXT, TOO_LONG
 from cloister.query.postprocessing.queries import Column, Step
@@ -47,12 +47,24 @@ _MEMORY, _MOST_TEXT = "256MB", 20_000
 _MOST_TEXTS = 64
 """What is made in one step of the engine is bounded: 2,048 rows, so many texts each, of `LONGEST_TEXT` bytes."""
 _SECONDS = 10.0
-_ENGINES = Locked(memory=_MEMORY, first=["SET GLOBAL order_by_non_integer_literal = true"])
+_ENGINES = {
+    tried: Locked(
+        memory=_MEMORY,
+        first=[
+            "SET GLOBAL order_by_non_integer_literal = true",
+            f"SET GLOBAL scalar_subquery_error_on_multiple_rows = {not tried}",
+        ],
+    )
+    for tried in (True, False)
+}
+"""By whether a program is tried over rows of ours, where a query in the place of a value may have both."""
 _MOST_ROWS, _LARGEST, _PIECE = 100_000, 64_000_000, 20_000
 _TYPES: dict[Kind, str] = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "date": "DATE", "boolean": "BOOLEAN"}
 _WHOLE = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM"}
 )
+_ONE: dict[Kind, Any] = {"integer": 0, "real": 0.0, "text": "few", "date": datetime.date(2000, 1, 1), "boolean": True}
+_TRIED = {kind: Series(kind, np.array([None, value], dtype=object)) for kind, value in _ONE.items()}
 _MOST = 2**63 - 1
 _INTERVAL = "STRUCT(l DOUBLE, h DOUBLE)"
 _PLACE = "[CAST(row_number() OVER () AS INTEGER)] AS z"
@@ -118,7 +130,7 @@ class Program:
         self, kinds: Sequence[Mapping[str, Kind]], known: Sequence[Mapping[str, Series]] = ()
     ) -> list[tuple[str, Kind, bool]]:
         """The columns of the result: name, kind, and whether released numbers are in it. `kinds` are those of the columns of each
-        part, `known` their rows where these are known in advance. What the engine cannot read is refused."""
+        part, `known` their rows where these are known in advance. What the engine cannot work out is refused."""
         if len(self.sql) > _MOST_TEXT:
             raise refused("The query is not supported", "what stands above the aggregates is too long", "fewer columns")
         if self.sql.count(TOO_LONG) > _MOST_TEXTS:
@@ -133,9 +145,14 @@ class Program:
             Frame(rows or {name: Series(kind, nothing) for name, kind in columns.items()})
             for columns, rows in zip(kinds, known or [{}] * len(kinds), strict=True)
         ]
-        with self._engine([(frame, {}) for frame in blank]) as connection:
-            self._check_single(connection)
-            told = self._ran(lambda: connection.execute(f"DESCRIBE {_strict(self.sql)}").fetchall(), before=True)
+        if self.single:
+            with self._engine([(frame, {}) for frame in blank]) as connection:
+                self._check_single(connection)
+        tried = [{name: _TRIED[kind] for name, kind in columns.items()} for columns in kinds]
+        with self._engine([(Frame(columns), {}) for columns in tried], tried=True) as connection:
+            sql = _strict(self.sql.replace(TOO_LONG, "NULL").replace("TRY(", "("))
+            told = self._ran(lambda: connection.execute(f"DESCRIBE {sql}").fetchall(), before=True)
+            self._ran(lambda: connection.execute(sql).fetchall(), before=True)
         types = {str(row[0]): str(row[1]) for row in told}
         found: list[tuple[str, Kind, bool]] = []
         for place, column in enumerate(self.last.columns):
@@ -152,8 +169,6 @@ class Program:
 
     def _check_single(self, connection: Any) -> None:
         """Refuse a query in the place of a value that has several rows, whatever the noise."""
-        if not self.single:
-            return
         counts = _with(self.steps, "SELECT " + ", ".join(f"(SELECT count(*) FROM {name})" for name in self.single))
         if max(self._ran(lambda: connection.execute(counts).fetchone(), before=True)) > 1:
             raise refused("A nested query is not supported", "it has more than one value", "(SELECT MAX(n) FROM t)")
@@ -188,15 +203,15 @@ class Program:
         return Frame(columns), bounds, [row[place["z"]] for row in rows]
 
     @contextmanager
-    def _engine(self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]]) -> Iterator[Any]:
+    def _engine(self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]], *, tried: bool = False) -> Iterator[Any]:
         """A locked engine that holds the parts and the public tables; what runs too long in it is ended."""
-        with _ENGINES.connection() as connection:
+        with _ENGINES[tried].connection() as connection:
             for line in macros(f"i_of() {self.sql}"):
                 connection.execute(line)
             for number, (part, (frame, margins)) in enumerate(zip(self.parts, inputs, strict=True)):
                 _load(connection, f"r{number}", frame, [each.kind for each in part.columns], margins)
             for public in self.publics:
-                _load_public(connection, public)
+                _load_public(connection, public, tried=tried)
             clock = threading.Timer(_SECONDS, connection.interrupt)
             clock.daemon = True
             clock.start()
@@ -240,50 +255,42 @@ def _with(steps: Sequence[tuple[str, str]], final: str) -> str:
 
 
 def _strict(sql: str) -> str:
-    """With an order in the place of each equality, and of each condition that may be a text: of a text and a number, or a truth
-    value, the engine refuses an order when it reads it, and others only at a value that is none. A word is a text, which it
-    would otherwise learn when a row takes it.
+    """As it is tried: no row is left out, and each part of a choice is worked out, whichever a released number will choose. Of a
+    text and a number the engine refuses an order when it reads it, and an equality only at a value that is none.
 
-    >>> _strict("SELECT a IN (b, 1), NULLIF(a, '1') FROM t WHERE a = 2 AND NOT a")
-    "SELECT (a < b OR a < 1), CASE WHEN a < '1' THEN NULL ELSE a END FROM t WHERE a < 2 AND NOT ((a) < TRUE)"
-    >>> _strict("SELECT COALESCE(a, 'few'), COALESCE(a, '-1.5')")
-    "SELECT COALESCE(a, CAST('few' AS TEXT)), COALESCE(a, '-1.5')"
+    >>> _strict("SELECT a FROM t WHERE a = 2 LIMIT 0")
+    'SELECT a FROM t WHERE LIST_EXTRACT(LIST_VALUE(a < 2 AND TRUE, TRUE), 2)'
+    >>> _strict("SELECT CASE WHEN a THEN 1 ELSE 'few' END")
+    "SELECT LIST_EXTRACT(LIST_VALUE(1, 'few'), LENGTH(LIST_VALUE(a AND TRUE)))"
     """
     try:
-        tree = sqlglot.parse_one(sql, dialect="duckdb")
+        tree = sqlglot.parse_one(sql, dialect=dialect_named("duckdb"))
         for node in reversed(list(tree.walk())):
-            for part in _CONDITIONS.get(type(node), ()):
-                held = node.args.get(part)
-                if held is not None and not isinstance(held.unnest(), exp.Predicate | exp.Connector | exp.Not | exp.Null):
-                    node.set(part, exp.paren(exp.LT(this=exp.paren(held, copy=False), expression=exp.true()), copy=False))
-            if isinstance(node, exp.Literal) and node.is_string and node.arg_key != "unit" and not _TYPED.fullmatch(node.this):
-                node.replace(exp.cast(node.copy(), "TEXT"))
+            part = "on" if isinstance(node, exp.Join) else "this"
+            if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Join) and (held := node.args.get(part)):
+                node.set(part, _picked([exp.and_(held, exp.true()), exp.true()], exp.Literal.number(2)))
             if isinstance(node, exp.Lag | exp.Lead) and (other := node.args.get("default")):
                 node.set("default", exp.case().when(exp.LT(this=exp.paren(node.this), expression=other.copy()), other))
-            if (ordered := _ordered(node)) is not node:
-                node.replace(ordered)
+            if (tried := _tried(node)) is not node:
+                node.replace(tried)
         return str(tree.sql(dialect="duckdb"))
     except RecursionError:  # the engine reads deeper than this parser; its own description says less, and refuses nothing wrongly
         return sql
 
 
-_TYPED = re.compile(r"\s*([-+]?[\d._]+(e[-+]?\d+)?|\d+[-:/]\d+.*|true|false|yes|no|[tfyn])\s*", re.IGNORECASE)
-"""A text that the engine may read as a number, a day or a truth value."""
-_CONDITIONS: dict[type[exp.Expression], tuple[str, ...]] = {
-    **dict.fromkeys((exp.And, exp.Or), ("this", "expression")),
-    **dict.fromkeys((exp.Not, exp.Where, exp.Having, exp.Qualify, exp.If, exp.LogicalAnd, exp.LogicalOr), ("this",)),
-}
+def _picked(parts: Sequence[exp.Expression], place: exp.Expression) -> exp.Expression:
+    return exp.Anonymous(this="list_extract", expressions=[exp.Anonymous(this="list_value", expressions=list(parts)), place])
 
 
-def _ordered(node: exp.Expression) -> exp.Expression:
-    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):
-        return exp.paren(exp.LT(this=exp.paren(node.this, copy=False), expression=node.expression), copy=False)
+def _tried(node: exp.Expression) -> exp.Expression | None:
+    if isinstance(node, exp.Limit | exp.Offset):
+        return None
     if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.NullSafeNEQ):
         return exp.LT(this=node.this, expression=node.expression)
-    if isinstance(node, exp.In) and node.expressions:
-        return exp.paren(exp.or_(*(exp.LT(this=node.this.copy(), expression=each) for each in node.expressions), copy=False))
-    if isinstance(node, exp.Nullif):
-        return exp.case().when(exp.LT(this=node.this, expression=node.expression), exp.null()).else_(node.this.copy())
+    if isinstance(node, exp.Case):
+        conditions = exp.Anonymous(this="list_value", expressions=[exp.and_(each.this, exp.true()) for each in node.args["ifs"]])
+        branches = [*(each.args["true"] for each in node.args["ifs"]), node.args.get("default") or exp.null()]
+        return _picked(branches, exp.Length(this=conditions))
     return node
 
 
@@ -331,11 +338,12 @@ def _load(connection: Any, name: str, frame: Frame, kinds: Sequence[str], ends: 
     connection.unregister("given")
 
 
-def _load_public(connection: Any, public: PublicPart) -> None:
+def _load_public(connection: Any, public: PublicPart, *, tried: bool) -> None:
     names = public.source.table.names
     places = sorted(public.columns) or [0]
     lists = public.source.lists([names[place] for place in places])
     given = {f"c{place}": _of_values(values) for place, values in zip(places, lists, strict=True)}
+    given = {name: _TRIED[series.kind] for name, series in given.items()} if tried else given
     connection.register("given", Frame(given).to_arrow())
     made = ", ".join(f"CAST({name} AS {_TYPES[series.kind]}) AS {name}" for name, series in given.items())
     connection.execute(f"CREATE TEMP TABLE {public.step} AS SELECT {made}, {_PLACE} FROM given")

@@ -221,7 +221,10 @@ class Select:
         loose = rows.after = loose or any(not each.certain for each in having)
         values = [reader.read(each.unalias()) for each in written]
         if rows.where is not None and keys:
-            having.append(Value(f"(count(*) FILTER (WHERE {rows.where.sql}) > 0)"))
+            everything = f" OR grouping({', '.join(self.plain_keys)}) = {2 ** len(self.plain_keys) - 1}" if self.sets else ""
+            having.append(
+                Value(f"(count(*) FILTER (WHERE {rows.where.sql}) > 0{everything})")
+            )  # a grand total is there of no rows
         if having and not aggregated:
             raise unsupported("HAVING without an aggregate", "WHERE n > 10")
         if having:

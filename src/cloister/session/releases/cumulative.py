@@ -87,7 +87,7 @@ def width_at(leaves: Leaves, terms: Terms, confidence: float, place: int, below:
 def usual_widths(leaves: Leaves, terms: Terms, confidence: float, below: float, above: float) -> Floats:
     """The half-widths of such sums for each k, by variance and kurtosis alone: good where the noise is not mostly 0."""
     one = variance(terms)
-    heavy = math.fsum(term.fourth for term in terms) / one**2 if one else 0.0
+    heavy = math.fsum(term.fourth for term in terms) / one / one if one else 0.0
     spread = float(spreads_at(heavy * leaves.kurtosis(below, above), confidence))
     return np.sqrt(leaves.variances(below, above) * one) * spread
 
@@ -99,7 +99,7 @@ def _loose(leaves: Leaves, terms: Terms, confidence: float, below: float, above:
         found = np.zeros(leaves.count)
     else:
         one = math.fsum(term.square for term in terms)
-        heavy = math.fsum(term.fourth for term in terms) / one**2
+        heavy = math.fsum(term.fourth for term in terms) / one / one  # its square may be 0 as a double
         # the kurtosis of a sum lies between 0 and the largest; at small confidences the laws of less are the wider ones
         spread = spreads_at(np.linspace(0.0, heavy * leaves.kurtosis(below, above), _BETWEEN), confidence).max()
         found = np.sqrt(leaves.variances(below, above) * one) * spread
