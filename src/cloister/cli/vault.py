@@ -201,13 +201,17 @@ def forget(data: Path, person: str, number: bool) -> None:
     if number and not (person.isascii() and person.isdigit()):
         raise InvalidParameter("The person is invalid", why="it is not a whole number", instead="a number, or no --number")
     with _opened(data) as here:
-        gone = here.store.forget(int(person) if number else person)
-        if not gone:
-            raise InvalidParameter(
-                "Nobody was forgotten", why="no record is of this person", instead="--number for a whole number"
-            )
+        if not here.store.has_key(who := int(person) if number else person):
+            why = "no key is left of this person, and so no record is"
+            raise InvalidParameter("Nobody was forgotten", why=why, instead="--number for a whole number")
+        try:
+            gone = here.store.forget(who)
+        except BaseException:
+            here.log.add("forgot", {"records": "the key alone"})
+            click.echo("the key is gone: no record can be read. Once the store is mended, delete the records likewise", err=True)
+            raise
         here.log.add("forgot", {"records": str(gone)})
-    click.echo(f"{gone} records are gone; so are their cells at a hub once the next batch is uploaded (cloister vault mask)")
+    click.echo(f"{gone} records are gone, and the key; cells at a hub go once the next batch is uploaded (cloister vault mask)")
 
 
 @vault.command()
