@@ -327,16 +327,21 @@ def _texts(path: Path, names: list[str], kinds: Mapping[str, Collection[str]]) -
         raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
     source = (ParquetSource if is_parquet(path) else CsvSource)(path).read_under(kinds)
     columns = dict.fromkeys(_column(name, source.schema) for name in names)
-    chosen = ", ".join(f"CAST({quotation(each)} AS VARCHAR)" for each in columns)
+    if strange := [each for each in columns if source.schema[each] == "other"]:
+        why, instead = "its cells are lists or another type that no model learns from", "a column of numbers, texts or days"
+        raise InvalidParameter(f"The column {strange[0]!r} is invalid", why=why, instead=instead)
+    cells = {each: f"CAST({quotation(each)} AS VARCHAR)" for each in columns}
+    whole = r"regexp_replace({}, '\.0$', '')"  # 1.0 is yes, as in the rows that were learnt from
+    chosen = ", ".join(whole.format(cell) if source.schema[each] == "float" else cell for each, cell in cells.items())
     with connected() as engine:
         if source.malformed(engine):
             why, instead = "it is not a table, or a line has more or fewer cells than the first", "rows.csv"
             raise InvalidParameter(f"The file {path.name!r} is invalid", why=why, instead=instead)
         select = f"SELECT {chosen} FROM {source.attach(engine)}"  # noqa: S608
-        cells = guarded(
+        found = guarded(
             f"The file {path.name!r} could not be read", lambda: engine.execute(select).fetchall(), why="it is damaged"
         )
-    return {column: [cell[place] for cell in cells] for place, column in enumerate(columns)}
+    return {column: [cell[place] for cell in found] for place, column in enumerate(columns)}
 
 
 def _column(name: str, columns: Collection[str]) -> str:
@@ -346,9 +351,8 @@ def _column(name: str, columns: Collection[str]) -> str:
     found = max((column for column in columns if name.startswith(f"{column}=")), key=len, default=None)
     if found is None:
         column = name.partition("=")[0]
-        raise UnknownColumn(
-            f"The column {column!r} is missing", why="the model learnt from it", instead=f"a file with {column} in its first line"
-        )
+        why = f"the model learnt from it, and the file has only {', '.join(map(repr, columns))}"
+        raise UnknownColumn(f"The column {column!r} is missing", why=why, instead=f"a file with {column} in its first line")
     return found
 
 

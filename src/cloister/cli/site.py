@@ -175,10 +175,13 @@ def rotate(data: Path, finish: bool) -> None:
         show_key(name, _key(data, _NEXT).public)
         return
     with alone(data / "site.lock", "site"):
-        public = _key(data, _NEXT).public
-        make_key_file(data / f"site.key.{_key(data).public.hex()[:8]}", (data / "site.key").read_text(encoding="ascii"))
-        (data / _NEXT).replace(data / "site.key")
-    show_key(name, public)
+        if not (data / _NEXT).exists() and any(data.glob("site.key.*")):
+            click.echo("the rotation is finished: the site has the new key", err=True)
+        else:
+            _ = _key(data, _NEXT)  # refused where it is missing or invalid
+            make_key_file(data / f"site.key.{_key(data).public.hex()[:8]}", (data / "site.key").read_text(encoding="ascii"))
+            (data / _NEXT).replace(data / "site.key")
+    show_key(name, _key(data).public)
 
 
 @site.command()
