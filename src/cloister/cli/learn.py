@@ -9,6 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
 
 _FAR = 1e300
+_EXAMPLE = "cloister learn census --model GaussianNB --features age --target income"
 
 
 @click.command()
@@ -116,11 +118,9 @@ def _check(given: dict[str, Any]) -> None:
     for key in needed:
         if not given[key]:
             words = {"data": "the rows", "name": "--model", "features": "--features"}[key]
-            raise InvalidParameter(
-                "Nothing was learnt" if asked != "--predict" else "Nothing was predicted",
-                why=f"{words} {'are' if key == 'data' else 'is'} missing",
-                instead="cloister learn census --model GaussianNB --features age --target income",
-            )
+            what = "Nothing was learnt" if asked != "--predict" else "Nothing was predicted"
+            why, instead = f"{words} {'are' if key == 'data' else 'is'} missing", _EXAMPLE
+            raise InvalidParameter(what, why=why, instead=instead)
 
 
 def _model(given: dict[str, Any]) -> PrivateModel:
@@ -269,22 +269,16 @@ def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, fo
         raise InvalidParameter(f"The model {model_path.name} is invalid", why=why, instead=instead)
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
-        raise InvalidParameter(
-            f"The model {model_path.name} is invalid",
-            why="it learnt from arrays without names, so no column can be found for its features",
-            instead="cloister.learn.load(path).predict(X)",
-        )
+        why, instead = "it learnt from arrays, so no column is found for its features", "cloister.learn.load(path).predict(X)"
+        raise InvalidParameter(f"The model {model_path.name} is invalid", why=why, instead=instead)
     found = _predicted(model, features_of(rows, names, model.declared_))
     if as_json:
         click.echo(json.dumps({"prediction": found}, ensure_ascii=False, default=str))
         return
     cells = [["" if value is None else value] for value in found]
     lines = spreadsheets.as_written(["prediction"], cells, for_spreadsheets=for_spreadsheets)
-    if out is not None:
-        with out.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(lines)
-    else:
-        csv.writer(sys.stdout).writerows(lines)
+    with nullcontext(sys.stdout) if out is None else out.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(lines)
 
 
 def _predicted(model: Any, X: npt.NDArray[np.float64]) -> list[Any]:

@@ -208,7 +208,7 @@ def forget(data: Path, person: str, number: bool) -> None:
             gone = here.store.forget(who)
         except BaseException:
             here.log.add("forgot", {"records": "the key alone"})
-            click.echo("the key is gone: no record can be read. Once the store is mended, delete the records likewise", err=True)
+            click.echo("the key is gone: no record can be read. Delete what is left by the same command", err=True)
             raise
         here.log.add("forgot", {"records": str(gone)})
     click.echo(f"{gone} records are gone, and the key; cells at a hub go once the next batch is uploaded (cloister vault mask)")

@@ -215,13 +215,9 @@ def rho_of_sum(share: DiscreteGaussian, number: int) -> Fraction:
     True
     """
     reals = context()
-    closeness = reals.mpf(0)
-    for each in range(1, number):
-        term = 10 * reals.exp(-2 * reals.pi**2 * real(share.scale_squared) * each / (each + 1))
-        closeness += term
-        if each == _MOST_TERMS:  # each further one is smaller
-            closeness += term * (number - 1 - each)
-            break
+    power = -2 * reals.pi**2 * real(share.scale_squared)
+    terms = [10 * reals.exp(power * each / (each + 1)) for each in range(1, min(number, _MOST_TERMS + 1))] or [reals.mpf(0)]
+    closeness = sum(terms) + terms[-1] * max(0, number - 1 - _MOST_TERMS)  # no more than the last, each: they grow no further
     own = 1 / reals.sqrt(real(share.scale_squared * number))
     return up(real(share.sensitivity_squared) * (own + closeness) ** 2 / 2)
 
