@@ -119,8 +119,7 @@ def _check(given: dict[str, Any]) -> None:
         if not given[key]:
             words = {"data": "the rows", "name": "--model", "features": "--features"}[key]
             what = "Nothing was learnt" if asked != "--predict" else "Nothing was predicted"
-            why, instead = f"{words} {'are' if key == 'data' else 'is'} missing", _EXAMPLE
-            raise InvalidParameter(what, why=why, instead=instead)
+            raise InvalidParameter(what, why=f"{words} {'are' if key == 'data' else 'is'} missing", instead=_EXAMPLE)
 
 
 def _model(given: dict[str, Any]) -> PrivateModel:
@@ -265,8 +264,8 @@ def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, fo
 
     model = load(model_path)
     if not hasattr(model, "predict"):
-        why, instead = f"a {type(model).__name__} predicts nothing", "--model GaussianNB"
-        raise InvalidParameter(f"The model {model_path.name} is invalid", why=why, instead=instead)
+        why = f"a {type(model).__name__} predicts nothing"
+        raise InvalidParameter(f"The model {model_path.name} is invalid", why=why, instead="--model GaussianNB")
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
         why, instead = "it learnt from arrays, so no column is found for its features", "cloister.learn.load(path).predict(X)"
@@ -332,9 +331,8 @@ def _texts(path: Path, names: list[str], kinds: Mapping[str, Collection[str]]) -
             why, instead = "it is not a table, or a line has more or fewer cells than the first", "rows.csv"
             raise InvalidParameter(f"The file {path.name!r} is invalid", why=why, instead=instead)
         select = f"SELECT {chosen} FROM {source.attach(engine)}"  # noqa: S608
-        found = guarded(
-            f"The file {path.name!r} could not be read", lambda: engine.execute(select).fetchall(), why="it is damaged"
-        )
+        what = f"The file {path.name!r} could not be read"
+        found = guarded(what, lambda: engine.execute(select).fetchall(), why="it is damaged")
     return {column: [cell[place] for cell in found] for place, column in enumerate(columns)}
 
 

@@ -202,8 +202,8 @@ def forget(data: Path, person: str, number: bool) -> None:
         raise InvalidParameter("The person is invalid", why="it is not a whole number", instead="a number, or no --number")
     with _opened(data) as here:
         if not here.store.has_key(who := int(person) if number else person):
-            why = "no key is left of this person, and so no record is"
-            raise InvalidParameter("Nobody was forgotten", why=why, instead="--number for a whole number")
+            why, instead = "no key is left of this person, and so no record is", "--number for a whole number"
+            raise InvalidParameter("Nobody was forgotten", why=why, instead=instead)
         try:
             gone = here.store.forget(who)
         except BaseException:
@@ -295,9 +295,8 @@ def _bounds(option: str, text: str) -> list[int | float]:
         found = [int(each) if re.fullmatch(r"[+-]?[0-9]+", each) else float(each) for each in text.split(":")]
         if len(found) in (2, 3):
             return found
-    raise InvalidParameter(
-        f"{option} is invalid", why="it is not two numbers, or two and a step", instead=f"{option} 0:120, or {option} 0:1:0.01"
-    )
+    why, instead = "it is not two numbers, or two and a step", f"{option} 0:120, or {option} 0:1:0.01"
+    raise InvalidParameter(f"{option} is invalid", why=why, instead=instead)
 
 
 @vault.command()
