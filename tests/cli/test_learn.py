@@ -16,9 +16,10 @@ pytest.importorskip("sklearn")
 from cloister.cli.bounds import domains_of_line
 from cloister.cli.learn import features_of
 from cloister.cli.main import cli
-from cloister.errors import CloisterError, EngineError, InvalidDeclaration
+from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter, UnknownColumn
 from cloister.ledger import Ledger
 from cloister.privacy import PureDP
+from cloister.tables import Category
 from tests.cli.test_cli import cloister as command
 
 TOML = """
@@ -246,6 +247,28 @@ def test_whole_numbers_to_predict_from_may_have_groups_of_three_where_learnt_one
     (folder / "asked.csv").write_text("people;beds\n1.234;2.000\n1234;2\n")
     _, first, second = cloister("--predict", "model.json", "asked.csv", at=folder).split()
     assert first == second
+
+
+def test_cells_of_a_parquet_file_to_predict_from_are_read_as_learning_reads_them(tmp_path: Path) -> None:
+    """Truth values that pandas wrote as floats, since some were missing; lists, which no model learnt from."""
+    file = tmp_path / "rows.parquet"
+    duckdb.sql("SELECT unnest([1.0::DOUBLE, 0, NULL, 2, 10]) AS ok").write_parquet(str(file))
+    for names, declared in ((["ok=False", "ok=True"], ()), (["ok"], (("ok", Category([False, True])),))):
+        found = features_of(file, names, declared)
+        assert found[0, -1] == 1
+        assert found[1, -1] == 0
+        assert np.isnan(found[2:]).all()
+    assert features_of(file, ["ok"])[:, 0].tolist()[3:] == [2, 10]
+    for cell in ("[1, 2]", "{'a': 1}", "'x'::BLOB"):
+        duckdb.sql(f"SELECT {cell} AS age").write_parquet(str(file))
+        with pytest.raises(InvalidParameter, match="The column 'age' is invalid: its cells are lists"):
+            features_of(file, ["age"])
+
+
+def test_a_header_with_blanks_is_shown_where_a_column_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(" age ,sex\n30,F\n")
+    with pytest.raises(UnknownColumn, match="'age' is missing: the model learnt from it, and the file has only ' age ', 'sex'"):
+        features_of(tmp_path / "rows.csv", ["age"])
 
 
 def test_a_column_whose_name_holds_a_comma_is_written_in_quotes(tmp_path: Path) -> None:

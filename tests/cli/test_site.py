@@ -65,6 +65,14 @@ def test_a_folder_is_made_once_and_its_key_stays(tmp_path: Path) -> None:
     assert said(run("plans", "--data", str(tmp_path / "north"))) == "no plan waits\n"
 
 
+@pytest.mark.parametrize("line", ["site init --name a", "csp init --name a", "vault init --store sqlite://", "site show --data"])
+def test_a_folder_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(cli, [*line.split(), ""])
+    assert "The folder is invalid: it has no name" in str(refused.exception)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_is_named_before_the_command_is_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a plan of another site, in ./site, would be approved; and a name may have any letters."""
     monkeypatch.chdir(tmp_path)
@@ -88,6 +96,9 @@ def test_a_key_is_rotated_by_the_old_one(tmp_path: Path) -> None:
         assert signature[64:] == (key_of("a").sign(told.text) if told is roster else b"")
     said(run("rotate", "--finish", "--data", str(folder)))
     assert json.loads(said(run("show", "--data", str(folder), "--json")))["key"] == new.hex()
+    again = run("rotate", "--finish", "--data", str(folder))  # a script that was not sure that it had
+    assert "the rotation is finished" in said(again)
+    assert json.loads(again.stdout.splitlines()[0]) == {"a": new.hex()}
     assert [each.read_text() for each in folder.glob("site.key.*")] == [(b"a" * 32).hex()]
 
 

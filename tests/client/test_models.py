@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -82,6 +83,18 @@ def test_a_model_comes_filled_and_is_charged_once(stage: Stage, model: GaussianN
     kept = stage.ana.client.get(f"/api/v1/models/{number}").json()
     assert (kept["purpose"], kept["cost"]) == ("more", {"people": "ε = 0.25"})
     assert load(model.to_json()).predict([[30.0, 10.5]]).tolist() == model.predict([[30.0, 10.5]]).tolist()
+
+
+def test_a_model_has_its_title_and_the_rows_that_judge_it(stage: Stage) -> None:
+    how: dict[str, Any] = {"features": FEATURES, "target": "sex", "spend": "0.5"}
+    with stage.session(purpose="a study") as session:
+        number = session.fit_model(GaussianNB(), "people", title="By age and pay", held_out=0.25, **how)
+        with pytest.raises(errors.InvalidParameter, match="held_out"):
+            session.fit_model(GaussianNB(), "people", held_out="all", **how)
+    kept = stage.ana.client.get(f"/api/v1/models/{number}").json()
+    assert kept["title"] == "By age and pay"
+    assert "accuracy" in json.dumps(kept["card"])
+    assert stage.spent == "ε = 0.5"
 
 
 def test_refusals_are_those_of_the_hub(stage: Stage) -> None:

@@ -117,22 +117,19 @@ class InEachPart(Answering):
             exact_integers(request, [part.aggregate(asked, plan) for asked, plan in zip(request.asked, plans, strict=True)])
             for part, plans, _ in present
         ]
-        numbers = sum(np.size(exact[0][each.name]) for each in request.integers)
         values, laws = {}, {}
         for each in request.integers:
             mine = [found[each.name] for found in exact]
-            values[each.name], laws[each.name] = self._noised(each, mine, [own for *_, own in present], random, numbers)
+            values[each.name], laws[each.name] = self._noised(each, mine, [own for *_, own in present], random)
             self.parties.residuals.append((laws[each.name], np.asarray(values[each.name] - sum(mine)).ravel()))
         return Noised(values, laws)
 
-    def _noised(
-        self, integers: Integers, exact: list[Any], randoms: list[Random], random: Random, numbers: int
-    ) -> tuple[Any, Any]:
+    def _noised(self, integers: Integers, exact: list[Any], randoms: list[Random], random: Random) -> tuple[Any, Any]:
         law: Any = integers.law
         if self.parties.drawing == "one":
             return np.asarray(law.release(sum(exact), random=random)), law
         honest = len(self.parts) - self.parties.may_miss
-        shares = NoiseShares(law=law, parties=len(self.parts), honest=honest, coordinates=numbers)
+        shares = NoiseShares(law=law, parties=len(self.parts), honest=honest)
         shape = np.shape(exact[0])
         total = sum(
             mine + shares.share.sample(int(np.prod(shape)), random=own).reshape(shape)

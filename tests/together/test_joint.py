@@ -541,9 +541,21 @@ def test_a_share_that_is_too_narrow_is_refused_before_the_charge() -> None:
             (session.explain_workload, GROUPS, 5),
             (session.workload, GROUPS, 5),
         ):
-            with pytest.raises(cl.InvalidParameter, match="at least 2 steps"):
+            with pytest.raises(cl.InvalidParameter, match="at least 1 step"):
                 ask(asked, spend=spend)
         assert str(session.spent) == "ρ = 0"
+
+
+def test_three_sites_answer_at_a_tenth_of_rho() -> None:
+    """Shares of one step and a half, a number for each of 10,000 groups: what is explained is what is asked."""
+    columns = {"k": cl.Integer(0, 9_999)}
+    with session_of(joint_of(sites_of({"k": [5]}, columns=columns), columns=columns, size=None), cl.ZCDP(10)) as session:
+        for sql in ("SELECT COUNT(*) AS n FROM people", "SELECT k, COUNT(*) AS n FROM people GROUP BY k"):
+            planned = session.explain(sql, spend="0.1").margin().to_pydict()["n"][0]
+            answer = session.sql(sql, spend="0.1").to_pydict()["n"]
+            assert 3 < planned < 8  # of one table: 5
+            assert abs(sum(answer) - 3) < 7 * 2.74 * len(answer) ** 0.5  # seven σ
+        assert session.spent == cl.ZCDP("0.2")
 
 
 def test_gaussian_shares_are_of_one_promise() -> None:
@@ -642,7 +654,7 @@ def test_drop_outs_are_those_of_the_roster() -> None:
 def test_a_very_large_rho_is_refused_with_the_spend_that_would_do(spend: int) -> None:
     """Noise of less than a step can't be made in shares: nothing is charged, and what is said instead is taken."""
     with session_of(joint_of(sites_of(), columns=COLUMNS), cl.ZCDP(10**9)) as session:
-        with pytest.raises(cl.InvalidParameter, match=r"a share of it has a scale of .* and needs at least 2 steps") as error:
+        with pytest.raises(cl.InvalidParameter, match=r"a share of it has a scale of .* and needs at least 1 step") as error:
             session.sql("SELECT COUNT(*) AS n FROM people", spend=spend)
         factor = int(str(error.value).split("at most 1/")[1].split(" ")[0])
         assert session.spent == cl.ZCDP(0)

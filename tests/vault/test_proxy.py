@@ -245,6 +245,32 @@ def test_what_the_store_altered_is_refused_and_written_down(proxy: Served) -> No
     assert "canary" not in json.dumps(log)
 
 
+def test_forgetting_that_stops_half_way_says_that_the_key_is_gone(tmp_path: Path) -> None:
+    """The store altered an entry, then it is mended: what the log says is what was done."""
+    data, file = str(tmp_path / "owner"), tmp_path / "sealed.db"
+    said("init", data, "--store", f"sqlite:///{file}")
+    (tmp_path / "owner" / "vault.toml").write_text(
+        f'[vault]\nstore = "sqlite:///{file}"\n[collections.people]\nperson = "name"\n'
+        "[collections.people.fields]\nname = { equal = true }\n"
+    )
+    said("show", "--data", data)
+    keys = cl.vault.Keys.load(tmp_path / "owner" / "owner.keys")
+    with cl.vault.Vault(f"sqlite:///{file}", keys) as store:
+        store.collection("people").insert_many([{"_id": n, "name": "ab"[n % 2]} for n in range(4)])
+    with sqlite3.connect(file) as operator:
+        table = next(name for (name,) in operator.execute("SELECT name FROM sqlite_master") if name.startswith("i_"))
+        operator.execute(f'UPDATE "{table}" SET content = zeroblob(length(content))')
+    operator.close()
+    stopped = CliRunner().invoke(cli, ["vault", "forget", "a", "--data", data])
+    assert isinstance(stopped.exception, cl.vault.Tampered)
+    assert "the key is gone" in stopped.output
+    assert "0 records are gone, and the key" in said("forget", "a", "--data", data)
+    again = CliRunner().invoke(cli, ["vault", "forget", "a", "--data", data]).exception
+    assert "no key is left of this person" in str(again)
+    log = json.loads(said("show", "--data", data, "--json"))["log"]
+    assert [(each["event"], each["records"]) for each in log] == [("forgot", "the key alone"), ("forgot", "0")]
+
+
 def test_what_an_owner_does_with_a_folder(tmp_path: Path, holder: KeyHolder) -> None:
     (tmp_path / "store").mkdir()
     data = str(tmp_path / "owner")
@@ -261,7 +287,7 @@ def test_what_an_owner_does_with_a_folder(tmp_path: Path, holder: KeyHolder) -> 
     said("backup", str(tmp_path / "monday.keys"), "--data", data)
     refused = CliRunner().invoke(cli, ["vault", "forget", "A", "--data", data]).exception
     assert isinstance(refused, cl.CloisterError)
-    assert "no record is of this person" in str(refused)
+    assert "no key is left of this person" in str(refused)
     assert "2 records" in said("forget", "a", "--data", data)
     assert "every record" in said("verify", "--data", data)
     assert "frequency" in said("score", "people", "town", "--equal", "--data", data)

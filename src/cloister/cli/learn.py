@@ -9,6 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
 
 _FAR = 1e300
+_EXAMPLE = "cloister learn census --model GaussianNB --features age --target income"
 
 
 @click.command()
@@ -116,11 +118,8 @@ def _check(given: dict[str, Any]) -> None:
     for key in needed:
         if not given[key]:
             words = {"data": "the rows", "name": "--model", "features": "--features"}[key]
-            raise InvalidParameter(
-                "Nothing was learnt" if asked != "--predict" else "Nothing was predicted",
-                why=f"{words} {'are' if key == 'data' else 'is'} missing",
-                instead="cloister learn census --model GaussianNB --features age --target income",
-            )
+            what = "Nothing was learnt" if asked != "--predict" else "Nothing was predicted"
+            raise InvalidParameter(what, why=f"{words} {'are' if key == 'data' else 'is'} missing", instead=_EXAMPLE)
 
 
 def _model(given: dict[str, Any]) -> PrivateModel:
@@ -265,26 +264,20 @@ def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, fo
 
     model = load(model_path)
     if not hasattr(model, "predict"):
-        why, instead = f"a {type(model).__name__} predicts nothing", "--model GaussianNB"
-        raise InvalidParameter(f"The model {model_path.name} is invalid", why=why, instead=instead)
+        why = f"a {type(model).__name__} predicts nothing"
+        raise InvalidParameter(f"The model {model_path.name} is invalid", why=why, instead="--model GaussianNB")
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
-        raise InvalidParameter(
-            f"The model {model_path.name} is invalid",
-            why="it learnt from arrays without names, so no column can be found for its features",
-            instead="cloister.learn.load(path).predict(X)",
-        )
+        why, instead = "it learnt from arrays, so no column is found for its features", "cloister.learn.load(path).predict(X)"
+        raise InvalidParameter(f"The model {model_path.name} is invalid", why=why, instead=instead)
     found = _predicted(model, features_of(rows, names, model.declared_))
     if as_json:
         click.echo(json.dumps({"prediction": found}, ensure_ascii=False, default=str))
         return
     cells = [["" if value is None else value] for value in found]
     lines = spreadsheets.as_written(["prediction"], cells, for_spreadsheets=for_spreadsheets)
-    if out is not None:
-        with out.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(lines)
-    else:
-        csv.writer(sys.stdout).writerows(lines)
+    with nullcontext(sys.stdout) if out is None else out.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(lines)
 
 
 def _predicted(model: Any, X: npt.NDArray[np.float64]) -> list[Any]:
@@ -327,16 +320,20 @@ def _texts(path: Path, names: list[str], kinds: Mapping[str, Collection[str]]) -
         raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
     source = (ParquetSource if is_parquet(path) else CsvSource)(path).read_under(kinds)
     columns = dict.fromkeys(_column(name, source.schema) for name in names)
-    chosen = ", ".join(f"CAST({quotation(each)} AS VARCHAR)" for each in columns)
+    if strange := [each for each in columns if source.schema[each] == "other"]:
+        why, instead = "its cells are lists or another type that no model learns from", "a column of numbers, texts or days"
+        raise InvalidParameter(f"The column {strange[0]!r} is invalid", why=why, instead=instead)
+    cells = {each: f"CAST({quotation(each)} AS VARCHAR)" for each in columns}
+    whole = r"regexp_replace({}, '\.0$', '')"  # 1.0 is yes, as in the rows that were learnt from
+    chosen = ", ".join(whole.format(cell) if source.schema[each] == "float" else cell for each, cell in cells.items())
     with connected() as engine:
         if source.malformed(engine):
             why, instead = "it is not a table, or a line has more or fewer cells than the first", "rows.csv"
             raise InvalidParameter(f"The file {path.name!r} is invalid", why=why, instead=instead)
         select = f"SELECT {chosen} FROM {source.attach(engine)}"  # noqa: S608
-        cells = guarded(
-            f"The file {path.name!r} could not be read", lambda: engine.execute(select).fetchall(), why="it is damaged"
-        )
-    return {column: [cell[place] for cell in cells] for place, column in enumerate(columns)}
+        what = f"The file {path.name!r} could not be read"
+        found = guarded(what, lambda: engine.execute(select).fetchall(), why="it is damaged")
+    return {column: [cell[place] for cell in found] for place, column in enumerate(columns)}
 
 
 def _column(name: str, columns: Collection[str]) -> str:
@@ -346,9 +343,8 @@ def _column(name: str, columns: Collection[str]) -> str:
     found = max((column for column in columns if name.startswith(f"{column}=")), key=len, default=None)
     if found is None:
         column = name.partition("=")[0]
-        raise UnknownColumn(
-            f"The column {column!r} is missing", why="the model learnt from it", instead=f"a file with {column} in its first line"
-        )
+        why = f"the model learnt from it, and the file has only {', '.join(map(repr, columns))}"
+        raise UnknownColumn(f"The column {column!r} is missing", why=why, instead=f"a file with {column} in its first line")
     return found
 
 

@@ -138,9 +138,8 @@ def sign(roster: Path, data: Path, yes: bool) -> None:
         ) from None
     rotates = after is not None and found.sites.get(name) == after.public
     if not rotates and found.sites.get(name) != key.public:
-        raise InvalidDeclaration(
-            "The roster was not signed", why=f"{name!r} is not in it under this key", instead="cloister site init"
-        )
+        why = f"{name!r} is not in it under this key"
+        raise InvalidDeclaration("The roster was not signed", why=why, instead="cloister site init")
     gone = len(found.sites) - found.quorum
     click.echo(
         f"roster number {found.epoch} of {len(found.sites)} sites; {found.missing} may collude with the hub, {gone} may drop out",
@@ -175,10 +174,12 @@ def rotate(data: Path, finish: bool) -> None:
         show_key(name, _key(data, _NEXT).public)
         return
     with alone(data / "site.lock", "site"):
-        public = _key(data, _NEXT).public
-        make_key_file(data / f"site.key.{_key(data).public.hex()[:8]}", (data / "site.key").read_text(encoding="ascii"))
-        (data / _NEXT).replace(data / "site.key")
-    show_key(name, public)
+        if not (data / _NEXT).exists() and any(data.glob("site.key.*")):
+            click.echo("the rotation is finished: the site has the new key", err=True)
+        elif _key(data, _NEXT):  # refused where it is missing or invalid
+            make_key_file(data / f"site.key.{_key(data).public.hex()[:8]}", (data / "site.key").read_text(encoding="ascii"))
+            (data / _NEXT).replace(data / "site.key")
+    show_key(name, _key(data).public)
 
 
 @site.command()

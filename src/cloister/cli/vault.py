@@ -201,13 +201,17 @@ def forget(data: Path, person: str, number: bool) -> None:
     if number and not (person.isascii() and person.isdigit()):
         raise InvalidParameter("The person is invalid", why="it is not a whole number", instead="a number, or no --number")
     with _opened(data) as here:
-        gone = here.store.forget(int(person) if number else person)
-        if not gone:
-            raise InvalidParameter(
-                "Nobody was forgotten", why="no record is of this person", instead="--number for a whole number"
-            )
+        if not here.store.has_key(who := int(person) if number else person):
+            why, instead = "no key is left of this person, and so no record is", "--number for a whole number"
+            raise InvalidParameter("Nobody was forgotten", why=why, instead=instead)
+        try:
+            gone = here.store.forget(who)
+        except BaseException:
+            here.log.add("forgot", {"records": "the key alone"})
+            click.echo("the key is gone: no record can be read. Delete what is left by the same command", err=True)
+            raise
         here.log.add("forgot", {"records": str(gone)})
-    click.echo(f"{gone} records are gone; so are their cells at a hub once the next batch is uploaded (cloister vault mask)")
+    click.echo(f"{gone} records are gone, and the key; cells at a hub go once the next batch is uploaded (cloister vault mask)")
 
 
 @vault.command()
@@ -291,9 +295,8 @@ def _bounds(option: str, text: str) -> list[int | float]:
         found = [int(each) if re.fullmatch(r"[+-]?[0-9]+", each) else float(each) for each in text.split(":")]
         if len(found) in (2, 3):
             return found
-    raise InvalidParameter(
-        f"{option} is invalid", why="it is not two numbers, or two and a step", instead=f"{option} 0:120, or {option} 0:1:0.01"
-    )
+    why, instead = "it is not two numbers, or two and a step", f"{option} 0:120, or {option} 0:1:0.01"
+    raise InvalidParameter(f"{option} is invalid", why=why, instead=instead)
 
 
 @vault.command()

@@ -45,6 +45,13 @@ class Written(click.Path):
             raise InvalidParameter(_WHAT.format(str(path)), why=why, instead=f"{option} {path.with_name(example)}")
 
 
+class _Folder(click.Path):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":  # a variable of a script that is not set: the path would be the current folder's
+            raise InvalidParameter("The folder is invalid", why="it has no name", instead="a name, or . for the current folder")
+        return super().convert(value, param, ctx)
+
+
 def check_apart(read: object, *written: Path | None) -> None:
     """Refuse to write over the file that the same command reads: rows may have no other copy."""
     for path in written:
@@ -54,7 +61,7 @@ def check_apart(read: object, *written: Path | None) -> None:
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 """A file to read."""
-FOLDER = click.Path(file_okay=False, path_type=Path)
+FOLDER = _Folder(file_okay=False, path_type=Path)
 WRITTEN = Written()
 CHART = Written(".html", ".json", ".svg", ".png")
 PAGE = Written(".html", ".json", ".txt")

@@ -258,12 +258,15 @@ class RemoteSession:
         features: Sequence[str],
         target: str | None = None,
         spend: Spending,
+        title: str = "",
+        held_out: Exact = "",
         purpose: str | None = None,
         project: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> str:
         """Have the hub learn a model of `cloister.learn` from a data set, as a job, and fill the estimator with what was learnt;
-        the id under which the hub keeps it. `model.fit_table(session, …)` calls this. `progress` is told each stage.
+        the id under which the hub keeps it. `model.fit_table(session, …)` calls this. `title` is what its page is called;
+        `held_out="0.2"` has a fifth of the rows judge the model, as its page then says. `progress` is told each stage.
         """
         from cloister.learn.frame.catalogue import name_of
 
@@ -273,6 +276,7 @@ class RemoteSession:
             "features": list(features),
             "target": target or "",
             "parameters": _parameters_of(model),
+            **{name: str(given) for name, given in (("title", title), ("held_out", held_out)) if given},
             **self._asked_in(purpose, project),
             **({"algorithm": self.algorithm} if self.algorithm else {}),
             **_written(spend),

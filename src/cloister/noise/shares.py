@@ -13,9 +13,11 @@ the probability of k under the sum and under the discrete Gaussian of n·s² dif
 τ = 10·Σ_{j<n} exp(−2π²·s²·j/(j + 1)). Proof: the product of e^(−i²/2a²) and e^(−(k−i)²/2b²) is e^(−k²/2(a²+b²)) times
 e^(−(i−x)²/2c²) with c² = a²b²/(a² + b²), and by Poisson's summation formula Σ_i e^(−(i−x)²/2c²) lies within a factor of 1 ± η
 of c·√(2π), whatever x is, with η ≤ 2·Σ_{m≥1} e^(−2π²c²m²) ≤ 2.1·e^(−2π²c²). Adding share j + 1 to the sum of j shares has
-c² = s²·j/(j + 1), and (1 + η)/(1 − η) ≤ e^(10·e^(−2π²c²)) for s² ≥ 4 (both the value and the constant that normalises it are in
-the factor). The factors multiply. ∎ What that costs: Kairouz, Liu & Steinke (2021), Theorem 1: with d numbers and L2 sensitivity
-Δ the sum is ½ε²-zCDP with ε = Δ/(√n·s) + τ·√d. From s ≥ 2 on τ is below 10⁻¹⁵ for any number of parties that can be.
+c² = s²·j/(j + 1) ≥ ½ for s ≥ 1, so η < 1/9000 and (1 + η)/(1 − η) ≤ e^(10·e^(−2π²c²)) (both the value and the constant that
+normalises it are in the factor). The factors multiply. ∎ What that costs: Kairouz, Liu & Steinke (2021, "The distributed
+discrete Gaussian mechanism"), Theorem 1 (s ≥ ½): with L2 sensitivity Δ and d numbers it is ½ε²-zCDP with ε = Δ/(√n·s) + τ·√d.
+Numbers that one person leaves alone don't count, and whole numbers that change do so by 1 at least, so d ≤ Δ² however many there
+are: ε ≤ Δ·(1/(√n·s) + τ). Below s = 2 τ is less than 6·10⁻⁴ for up to a thousand parties, from there on less than 10⁻¹⁵.
 """
 
 from __future__ import annotations
@@ -42,10 +44,10 @@ if TYPE_CHECKING:
 
 Whole: TypeAlias = DiscreteLaplace | DiscreteGaussian
 
-LEAST_SHARE = 2
+LEAST_SHARE = 1
 """The least σ of a Gaussian share, in steps."""
-_GROWN = 1 + Fraction(1, 2**20)
-"""By what factor Gaussian shares are larger than their part of the variance, to pay for τ."""
+_GROWN, _GROWN_NARROW = 1 + Fraction(1, 2**20), 1 + Fraction(1, 2**7)
+"""By what factor Gaussian shares are larger than their part of the variance, to pay for τ; and those below 2 steps."""
 _MOST_TERMS = 64
 _MOST_PARTS, _MOST_NUMBER = 64, 10**6
 
@@ -135,8 +137,6 @@ class NoiseShares:
     law: Whole
     parties: int
     honest: int
-    coordinates: int = 1
-    """How many numbers have noise of Gaussian laws under one promise: all that one person can change."""
 
     def __post_init__(self) -> None:
         _checked(self.parties)
@@ -152,7 +152,7 @@ class NoiseShares:
         """What each party adds."""
         if isinstance(self.law, DiscreteLaplace):
             return SummedNoise(parts=[(self.law, Fraction(1, self.honest))])  # of which so many add up to the law exactly
-        return gaussian_share(self.law, self.honest, coordinates=self.coordinates)
+        return gaussian_share(self.law, self.honest)
 
     def total(self, present: int) -> Whole | SummedNoise:
         """The law that is in the sum when so many parties added their share: what was asked for, and the surplus."""
@@ -166,23 +166,23 @@ class NoiseShares:
         return of_all(self.law, present, self.honest)
 
 
-def gaussian_share(law: DiscreteGaussian, number: int, *, coordinates: int = 1) -> DiscreteGaussian:
-    """A share of which `number`, or more, promise together what the law promises of `coordinates` numbers.
+def gaussian_share(law: DiscreteGaussian, number: int) -> DiscreteGaussian:
+    """A share of which `number`, or more, promise together what the law promises, of whole numbers.
 
-    Its variance is a `number`th of the law's and a millionth more, which pays for the sum not being a discrete Gaussian (see the
-    top); refused where σ is below 2 steps, or the millionth does not pay for it.
+    Its variance is a `number`th of the law's and a millionth more (a 128th below 2 steps), which pays for the sum not being a
+    discrete Gaussian (see the top); refused where σ is below 1 step, or that does not pay for it.
 
     >>> share = gaussian_share(DiscreteGaussian(scale=10), 3)
     >>> rho_of_sum(share, 3) <= DiscreteGaussian(scale=10).guarantee.rho
     True
     """
     parts = _checked(number)
-    share = DiscreteGaussian(scale_squared=law.scale_squared / parts * _GROWN, sensitivity_squared=law.sensitivity_squared)
-    if share.scale_squared < LEAST_SHARE**2 or rho_of_sum(share, parts, coordinates=coordinates) > law.guarantee.rho:
+    share = _grown(law, parts)
+    if share.scale_squared < LEAST_SHARE**2 or rho_of_sum(share, parts) > law.guarantee.rho:
         least = max(Fraction(LEAST_SHARE**2), share.scale_squared + 1)
         raise InvalidParameter(
             f"Gaussian noise of scale {float(law.scale):.6g} in {parts} shares is not supported",
-            why=f"a share of it has a scale of {float(share.scale):.3g} and needs at least {LEAST_SHARE} steps, "
+            why=f"a share of it has a scale of {float(share.scale):.3g} and needs at least {LEAST_SHARE} step, "
             "or the sum is too far from Gaussian noise",
             instead=f"at most 1/{math.ceil(least / share.scale_squared)} of the spend=, or a finer step=; "
             "under a budget in ε the noise is Laplace's, of any scale",
@@ -199,26 +199,27 @@ def of_all(law: Whole, parties: int, honest: int) -> Whole | SummedNoise:
     """
     if isinstance(law, DiscreteLaplace):
         return law if parties == honest else SummedNoise(parts=[(law, Fraction(parties, honest))])
-    grown = law.scale_squared / honest * _GROWN
-    return SummedNoise(parts=[(DiscreteGaussian(scale_squared=grown, sensitivity_squared=law.sensitivity_squared), parties)])
+    return SummedNoise(parts=[(_grown(law, honest), parties)])
 
 
-def rho_of_sum(share: DiscreteGaussian, number: int, *, coordinates: int = 1) -> Fraction:
-    """The ρ that the sum of so many shares promises of so many numbers: ½(Δ/(√n·s) + τ√d)², rounded up.
+def _grown(law: DiscreteGaussian, number: int) -> DiscreteGaussian:
+    square = law.scale_squared / number
+    grown = square * (_GROWN_NARROW if square < 2**2 else _GROWN)
+    return DiscreteGaussian(scale_squared=grown, sensitivity_squared=law.sensitivity_squared)
+
+
+def rho_of_sum(share: DiscreteGaussian, number: int) -> Fraction:
+    """The ρ that the sum of so many shares promises: ½Δ²(1/(√n·s) + τ)², rounded up.
 
     >>> float(rho_of_sum(DiscreteGaussian(scale=10), 4)) - 1 / 800 < 1e-12
     True
     """
     reals = context()
-    closeness = reals.mpf(0)
-    for each in range(1, number):
-        term = 10 * reals.exp(-2 * reals.pi**2 * real(share.scale_squared) * each / (each + 1))
-        closeness += term
-        if each == _MOST_TERMS:  # each further one is smaller
-            closeness += term * (number - 1 - each)
-            break
-    own = reals.sqrt(real(share.sensitivity_squared / (share.scale_squared * number)))
-    return up((own + closeness * reals.sqrt(coordinates)) ** 2 / 2)
+    power = -2 * reals.pi**2 * real(share.scale_squared)
+    terms = [10 * reals.exp(power * each / (each + 1)) for each in range(1, min(number, _MOST_TERMS + 1))] or [reals.mpf(0)]
+    closeness = sum(terms) + terms[-1] * max(0, number - 1 - _MOST_TERMS)  # no more than the last, each: they grow no further
+    own = 1 / reals.sqrt(real(share.scale_squared * number))
+    return up(real(share.sensitivity_squared) * (own + closeness) ** 2 / 2)
 
 
 def _checked(number: int) -> int:

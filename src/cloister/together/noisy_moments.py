@@ -10,10 +10,9 @@ numbers, `MOST_ROWS` at most. Proof: what a row is rounded to follows from it al
 with reach r ≥ ‖z‖ in steps, one row moves the numbers by 2^16, by z, by zᵢ² and by zᵢzⱼ (i < j). Measured by the deviations σ₀,
 σ₁, σ and σ/√2 of their noises, that has the squared length 2^32/σ₀² + ‖z‖²/σ₁² + (Σzᵢ⁴ + 2Σ_{i<j}zᵢ²zⱼ²)/σ² ≤ 2^32/σ₀² + r²/σ₁²
 + r⁴/σ² = 2ρ, since the bracket is ‖z‖⁴ (Dwork, Talwar, Thakurta & Zhang 2014, "Analyze Gauss"). The noises are independent, and
-their Rényi divergences add (Canonne, Kamath & Steinke 2020, Theorem 14). They are sums of shares: by `cloister.noise.shares`
-each is within a factor e^τ of a discrete Gaussian, all together cost ½(√(2ρ/g) + τ√D)² for D numbers and shares that are g
-times as wide as their part of the variance, and `gaussian_share` refuses where that is above ρ, the widest τ being checked
-against all of D. ∎
+their Rényi divergences add (Canonne, Kamath & Steinke 2020, Theorem 14). They are sums of shares: by `cloister.noise.shares` a
+block of whole numbers that changes by Δ costs no more than Δ²/2σ², what a discrete Gaussian of σ would, or `gaussian_share`
+refuses it. ∎
 
 Rounding: n times a coordinate's half step at both factors, so n·B²·√d·2^−16 in the spectral norm and, for its square, at most a
 5,000th of that more; `margin` counts it.
@@ -114,9 +113,9 @@ class MomentNoise:
                 why=f"ρ = {float(self.rho):.2g} needs noise beyond 64 bits",
                 instead="epsilon=1",
             )
-        # as if the whole of ρ fell on each block: what is checked then holds for all together
+        # as if the whole of ρ fell on each block: whether a share does follows from its width alone
         laws = [(DiscreteGaussian(scale_squared=each, sensitivity_squared=2 * self.rho * each), n) for each, n in blocks]
-        return tuple((gaussian_share(law, self.honest, coordinates=self.numbers), n) for law, n in laws)
+        return tuple((gaussian_share(law, self.honest), n) for law, n in laws)
 
     def sample(self, random: Random | None) -> Whole:
         """One owner's share of the noise of each number."""

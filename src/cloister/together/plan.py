@@ -143,7 +143,7 @@ def shares_of(round_: Round, request: NoisedRequest) -> Iterator[tuple[Any, Nois
     """Each of the request's integers, with the shares of its noise."""
     for each in request.integers:
         law: Any = each.law
-        yield each, round_.roster.noise(law, coordinates=round_.numbers)
+        yield each, round_.roster.noise(law)
 
 
 def shapes_of(request: NoisedRequest) -> list[tuple[int, ...]]:

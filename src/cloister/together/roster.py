@@ -112,7 +112,7 @@ class Roster:
         """Of how many sites at least the noise is in a sum and unknown to the hub and t colluders, whoever the hub leaves out."""
         return self.quorum - self.missing
 
-    def noise(self, law: Whole, *, coordinates: int = 1) -> NoiseShares:
+    def noise(self, law: Whole) -> NoiseShares:
         """A law of noise in shares of these sites.
 
         >>> roster = Roster(sites={name: name.encode() * 32 for name in "abcde"}, hub=bytes(32), missing=1)
@@ -120,7 +120,7 @@ class Roster:
         >>> roster.noise(DiscreteLaplace(scale=10)).total(3) == DiscreteLaplace(scale=10)
         True
         """
-        return NoiseShares(law=law, parties=len(self.sites), honest=self.honest, coordinates=coordinates)
+        return NoiseShares(law=law, parties=len(self.sites), honest=self.honest)
 
     @cached_property
     def points(self) -> Mapping[str, int]:

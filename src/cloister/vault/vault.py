@@ -207,7 +207,7 @@ class Vault:
         if pseudonym is not None:
             try:
                 gone += sum(collection.forget(pseudonym) for collection in self._all())
-            except (Tampered, EngineError):
+            except BaseException:  # one who stops it, too
                 self._keys.forget(person, records=True)
                 self._keys.state.database.forget_log()
                 raise
@@ -216,6 +216,10 @@ class Vault:
         self._keys.state.database.forget_log()
         self._store.database.forget_log()
         return gone
+
+    def has_key(self, person: str | int) -> bool:
+        """Whether there is a key of this person, or a trace of one that was deleted while records were left."""
+        return self._keys.pseudonym(person, make=False) is not None
 
     def root(self, name: str) -> tuple[int, str]:
         """Counter and root of a collection: equal for two clients if they know the same history."""

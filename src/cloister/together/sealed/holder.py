@@ -433,14 +433,14 @@ def noise_of(request: NoisedRequest, random: Random) -> np.ndarray[tuple[int], n
     """The whole noise of one of the two, for all integers of a request, modulo 2⁶⁴."""
     sizes, parts = sizes_of(request), []
     for each, size in zip(request.integers, sizes, strict=True):
-        drawn = shares_of_two(each.law, sum(sizes)).share.sample(size, random=random)
+        drawn = shares_of_two(each.law).share.sample(size, random=random)
         parts.append(np.array([int(one) % 2**64 for one in drawn], dtype=np.uint64))
     return np.concatenate(parts)
 
 
-def shares_of_two(law: object, coordinates: int) -> NoiseShares:
+def shares_of_two(law: object) -> NoiseShares:
     """The noise of hub and key holder: either one's is enough by itself."""
-    return NoiseShares(law=law, parties=2, honest=1, coordinates=coordinates)  # type: ignore[arg-type]
+    return NoiseShares(law=law, parties=2, honest=1)  # type: ignore[arg-type]
 
 
 def _overlap(ranges: Ranges, gone: Ranges) -> bool:

@@ -167,9 +167,8 @@ class _Masked(Elsewhere):
             ) from None
         self._reader.needed(request)
         check_room(request, self.source.rows)
-        coordinates = sum(sizes_of(request))
         for each in request.integers:
-            _ = shares_of_two(each.law, coordinates).share  # a noise that is too narrow is refused here
+            _ = shares_of_two(each.law).share  # a noise that is too narrow is refused here
         self.source.key_holder.agreed(text, self._besides(request))
         return ()
 
@@ -187,7 +186,7 @@ class _Masked(Elsewhere):
         values, laws, start = {}, {}, 0
         for each, shape, size in zip(request.integers, shapes_of(request), sizes, strict=True):
             values[each.name] = total[start : start + size].view(np.int64).reshape(shape)
-            laws[each.name] = shares_of_two(each.law, sum(sizes)).total(2)
+            laws[each.name] = shares_of_two(each.law).total(2)
             start += size
         return Noised(values, laws)
 
