@@ -64,7 +64,15 @@ def test_the_present_is_shown_in_the_time_zone_of_the_connection(running: Runnin
             assert there is not None
             return float(round((here[0] - there[0]).total_seconds() / 900) / 4)
 
-        assert [hours(each) for each in ("Asia/Shanghai", "asia/kolkata", "-3", "GMT-08:00", "Etc/UTC")] == [8, 5.5, -3, 8, 0]
+        assert [hours(each) for each in ("Asia/Shanghai", "asia/kolkata", "-3", "GMT-08:00", "+08:00", "+8", "Etc/UTC")] == [
+            8,
+            5.5,
+            -3,
+            8,
+            -8,
+            8,
+            0,
+        ]
         for wrong in ("Nowhere/Land", "../UTC", "99"):
             with pytest.raises(psycopg.errors.InvalidParameterValue, match="TimeZone"):
                 connection.execute(f"SET TimeZone = '{wrong}'")

@@ -278,3 +278,9 @@ def test_a_question_is_read_with_little_stack_left() -> None:
             return type(refusal).__name__
 
     assert deep(sys.getrecursionlimit() - 300) in ("Parsed", "UnsupportedQuery")
+
+
+@pytest.mark.parametrize("sql", ["VALUES (1), (2)", "TABLE people", "(TABLE people)", "DELETE FROM people"])
+def test_another_statement_is_refused_by_how_a_query_begins(sql: str) -> None:
+    with pytest.raises(cl.UnsupportedQuery, match="begins with SELECT"):
+        parse(sql, {"people": cl.PrivateTable({"age": [30]}, columns={"age": cl.Integer(17, 90)})})

@@ -76,7 +76,7 @@ _ENCODINGS = {
     "ISO885915": "LATIN9",
 }
 _HOURS = re.compile(r"[+-]?\d{1,2}(?:\.\d+)?")
-_WEST = re.compile(r"(?:<[^<>]+>|[A-Za-z]{3,})([+-]\d{1,2})(?::([0-5]\d))?")
+_WEST = re.compile(r"(?:<[^<>]+>|[A-Za-z]{3,}|)([+-]\d{1,2})(?::([0-5]\d))?")
 _UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "": 1}
 
 _TOLD = """
@@ -275,15 +275,15 @@ def _checked(name: str, value: str) -> str:
 
 @lru_cache(64)
 def zone_of(text: str) -> tzinfo:
-    """A time zone by its name, by hours east of Greenwich, or, as POSIX writes it, by a name and hours west.
+    """A time zone by its name, by hours east of Greenwich, or, as POSIX writes it, by hours west behind a name or none.
 
-    >>> [str(zone_of(each)) for each in ("asia/shanghai", "5.5", "GMT-08:00")]
-    ['Asia/Shanghai', 'UTC+05:30', 'UTC+08:00']
+    >>> [str(zone_of(each)) for each in ("asia/shanghai", "5.5", "+8", "GMT-08:00", "+08:00")]
+    ['Asia/Shanghai', 'UTC+05:30', 'UTC+08:00', 'UTC+08:00', 'UTC-08:00']
     """
     hours, west = _HOURS.fullmatch(text), _WEST.fullmatch(text)
     try:
         if hours or west:
-            minutes = float(text) * 60 if west is None else -(float(west[1]) * 60 + float(f"{west[1][0]}{west[2] or 0}"))
+            minutes = float(text) * 60 if hours or west is None else -(float(west[1]) * 60 + float(f"{west[1][0]}{west[2] or 0}"))
             return timezone(timedelta(minutes=minutes))
         return ZoneInfo({each.lower(): each for each in available_timezones()}[text.lower()])
     except (KeyError, ValueError):

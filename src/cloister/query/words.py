@@ -25,7 +25,7 @@ from sqlglot.tokens import Token, TokenType
 from cloister.printable import LONGEST_NAME, is_text
 from cloister.query.dialect import dialect_named, parser_of
 from cloister.query.options import Options, taken
-from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
+from cloister.query.refusals import EXAMPLE, clipped, refused
 from cloister.query.rewriting import outermost, without_all
 
 _LONGEST = 50_000
@@ -99,7 +99,7 @@ def check_words(tokens: Sequence[Token]) -> None:
         raise refused("The query is not supported", "it must be exactly one statement", EXAMPLE)
     first = next((place for place, kind in enumerate(kinds) if kind is not TokenType.L_PAREN), 0)
     if kinds[first] not in (TokenType.SELECT, TokenType.WITH, TokenType.FROM):
-        raise unsupported(clipped(tokens[first].text), EXAMPLE)
+        raise refused(f"{clipped(tokens[first].text)} is not supported", "a query begins with SELECT, or with WITH", EXAMPLE)
     if sum(kind in _JOINING for kind in kinds) > _MOST_CONDITIONS:
         raise refused("The query is not supported", f"more than {_MOST_CONDITIONS} conditions are joined in it", "x IN (1, 2, 3)")
     _check_nesting(kinds)
