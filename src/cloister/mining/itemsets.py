@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from cloister.errors import InvalidParameter, MissingDependency
+from cloister.errors import InvalidParameter, MissingDependency, check_one_of
 from cloister.installed import install
 from cloister.mining.baskets import Baskets, Bits, Codes, Item
 from cloister.mining.reading import read_baskets
@@ -128,8 +128,7 @@ def mine(baskets: Baskets, least: int, max_size: int | None = None, engine: Engi
     """The frequent itemsets as places."""
     if max_size is not None and (isinstance(max_size, bool) or not isinstance(max_size, int) or max_size < 1):
         raise InvalidParameter(f"max_size={max_size!r} is invalid", why="a set has one item or more", instead="max_size=3")
-    if engine not in _ENGINES:
-        raise InvalidParameter(f"engine={engine!r} is invalid", why=f"known are {', '.join(_ENGINES)}", instead='engine="bits"')
+    check_one_of(engine, "engine", _ENGINES, why=f"known are {', '.join(_ENGINES)}", instead='engine="bits"')
     if engine == "bits":
         return _by_bits(baskets, least, max_size or len(baskets.items))
     return _by_library(baskets, least, max_size or len(baskets.items))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.perturbing.columns import Columns
 from cloister.anonymize.perturbing.noise.laws import uniforms
-from cloister.errors import InvalidParameter, MissingDependency
+from cloister.errors import InvalidParameter, MissingDependency, check_one_of
 from cloister.installed import install
 from cloister.noise import Random
 
@@ -98,10 +98,7 @@ class BestFit:
                 why="they are some of " + ", ".join(FAMILIES),
                 instead='families=["norm"]',
             )
-        if self.criterion not in CRITERIA:
-            raise InvalidParameter(
-                f"criterion={self.criterion!r} is invalid", why='it is neither "ks" nor "aic"', instead='criterion="ks"'
-            )
+        check_one_of(self.criterion, "criterion", CRITERIA, why='it is neither "ks" nor "aic"', instead='criterion="ks"')
         for name, (low, high) in self.bounds.items():
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 raise InvalidParameter(
