@@ -37,6 +37,7 @@ CHECKS = {"check_one_of", "check_whole"}
 NOTES = {"CHOSEN", "FOLLOWS", "NOTE"}
 """Names of the notes that stand under an answer."""
 REFUSING = {
+    "needing": ("what", "why"),
     "no_such": ("instead", "why"),
     "refusal": ("why", "instead"),
     "refused": ("what", "why", "instead"),

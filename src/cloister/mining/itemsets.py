@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from cloister.errors import InvalidParameter, MissingDependency, check_one_of
-from cloister.installed import install
+from cloister.errors import InvalidParameter, check_one_of
+from cloister.lazily import needing
 from cloister.mining.baskets import Baskets, Bits, Codes, Item
 from cloister.mining.reading import read_baskets
 from cloister.mining.thresholds import Thresholds
@@ -168,12 +168,8 @@ def _by_bits(baskets: Baskets, least: int, most: int) -> Mined:
 
 def _by_library(baskets: Baskets, least: int, most: int) -> Mined:
     """By efficient-apriori, which is handed places and a share that means the same whole number."""
-    try:
+    with needing('engine="efficient-apriori" is not available', "that package is not installed", "mining"):
         from efficient_apriori import itemsets_from_transactions
-    except ImportError:
-        raise MissingDependency(
-            'engine="efficient-apriori" is not available', why="that package is not installed", instead=install("mining")
-        ) from None
     if not len(baskets) or not most:
         return Mined(sets=(), counts=np.zeros(0, dtype=np.int64))
     order = np.lexsort((baskets.item, baskets.basket))
