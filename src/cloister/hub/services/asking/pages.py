@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
@@ -70,8 +70,7 @@ ChartPage = Annotated[int, Query(ge=1, le=10_000_000)]
 _Id = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")]
 
 
-def pages() -> APIRouter:
-    routes = Pages()
+def add(routes: Pages) -> None:
     _asking(routes)
     builder(routes)
     _between(routes)
@@ -79,7 +78,6 @@ def pages() -> APIRouter:
     both_pages(routes)
     board_pages(routes)
     published_pages(routes)
-    return routes.router
 
 
 def _asking(routes: Pages) -> None:
