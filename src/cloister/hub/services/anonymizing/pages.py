@@ -272,7 +272,6 @@ def trial_page(
 
 
 def add(routes: Pages) -> None:
-
     @routes.get("/anonymise", ACTION)
     def start(
         request: Request,

@@ -81,7 +81,6 @@ def add(routes: Pages) -> None:
 
 
 def _asking(routes: Pages) -> None:
-
     @routes.get("/ask", "question.explain")
     def workbench(
         request: Request,
@@ -176,7 +175,6 @@ def _asking(routes: Pages) -> None:
 
 
 def _between(routes: Pages) -> None:
-
     @routes.post("/ask/sql", "question.explain", ticked=True)
     def edited(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         try:
@@ -467,7 +465,6 @@ def error_position(sql: str, error: CloisterError) -> ErrorPosition | None:
 
 
 def _saved(routes: Pages) -> None:
-
     @routes.get("/questions", "question.see")
     def questions(request: Request, hub: HubDep, caller: CallerDep, after: After = "") -> Response:
         with hub.database.reading() as db:

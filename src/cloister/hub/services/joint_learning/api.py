@@ -42,7 +42,6 @@ class OwnedList(BaseModel):
 
 
 def add(routes: Routes) -> None:
-
     @routes.get(
         "/joint-learning/results", "dataset.see", "List joint results that your rows are in", "The results, the newest first"
     )

@@ -34,7 +34,6 @@ class Comparing(BaseModel):
 
 
 def add(routes: Routes) -> None:
-
     @routes.get(
         "/pooled-datasets",
         "dataset.see",

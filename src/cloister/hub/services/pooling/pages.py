@@ -22,7 +22,6 @@ Name = Annotated[str, Path(max_length=63)]
 
 
 def add(routes: Pages) -> None:
-
     @routes.get("/pools", "dataset.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return _page(request, hub, caller)

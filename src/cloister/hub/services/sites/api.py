@@ -103,7 +103,6 @@ class JointList(BaseModel):
 
 
 def add(routes: Routes) -> None:
-
     @routes.get(
         "/joint-datasets",
         "dataset.register",

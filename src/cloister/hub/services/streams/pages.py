@@ -47,7 +47,6 @@ _FIRST: dict[str, Any] = {
 
 
 def add(routes: Pages) -> None:
-
     @routes.get("/streams", "stream.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
         """Those that one may see, and the form of a new one."""

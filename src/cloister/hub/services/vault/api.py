@@ -101,7 +101,6 @@ class Version(BaseModel):
 
 
 def add(routes: Routes) -> None:
-
     @routes.post(
         "/uploads/masked",
         "dataset.register",

@@ -22,7 +22,6 @@ _Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 
 
 def add(routes: Pages) -> None:
-
     @routes.get("/masked", "dataset.register")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return _page(request, hub, caller)
