@@ -32,9 +32,12 @@ PLACED = {
     "weak": slice(1, 2),
 }
 """Which arguments of a function are texts for people, though its module does not show that."""
+CHECKS = {"check_one_of", "check_whole"}
+"""Functions that say `name=value is invalid` of their first two arguments."""
 NOTES = {"CHOSEN", "FOLLOWS", "NOTE"}
 """Names of the notes that stand under an answer."""
 REFUSING = {
+    "needing": ("what", "why"),
     "no_such": ("instead", "why"),
     "refusal": ("why", "instead"),
     "refused": ("what", "why", "instead"),
@@ -85,6 +88,8 @@ def said(tree: ast.AST, *, errors: bool) -> Iterator[str]:
         elif errors and name in makers and set(PARTS) & set(makers[name]):
             yield from _parts(dict(zip(makers[name], node.args, strict=False)) | given)
         elif errors and "instead" in given:
+            if name in CHECKS and isinstance(node.args[1], ast.Constant):
+                yield f"{node.args[1].value}={{{_place(node.args[0])}}} is invalid"
             yield from _texts([given.get("title")])
             yield from _parts({"what": node.args[0]} if node.args else {})
             yield from _parts(given)

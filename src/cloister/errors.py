@@ -29,7 +29,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 __all__ = [
     "AccessDenied",
@@ -130,6 +130,25 @@ class InvalidParameter(CloisterError, ValueError):
     """A number, a name or a choice that no method can use."""
 
     stored = "InvalidParameter"
+
+
+def check_whole(value: object, name: str, least: int, most: int | None = None, *, why: str, instead: str) -> None:
+    """Refuse what is not a whole number from `least` (to `most`); for parameters that are public.
+
+    >>> check_whole(3, "k", 2, why="a group has two rows at least", instead="k=5")
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        raise InvalidParameter(f"{name}={value!r} is invalid", why=why, instead=instead)
+
+
+def check_one_of(value: object, name: str, known: Collection[str], *, why: str = "", instead: str) -> None:
+    """Refuse what is not one of the names that a parameter may have.
+
+    >>> check_one_of("drop", "suppressed", ("drop", "star"), instead='suppressed="drop"')
+    """
+    if value not in known:
+        why = why or "it is not one of " + ", ".join(map(repr, known))
+        raise InvalidParameter(f"{name}={value!r} is invalid", why=why, instead=instead)
 
 
 class InvalidDeclaration(CloisterError, ValueError):

@@ -16,7 +16,7 @@ from importlib import import_module
 from cloister.errors import MissingDependency
 from cloister.installed import install, lacking
 
-__all__ = ["Lazily", "check_installed", "loading"]
+__all__ = ["Lazily", "check_installed", "loading", "needing"]
 
 
 @contextmanager
@@ -46,6 +46,23 @@ def check_installed(extra: str, what: str) -> None:
     if lacking(extra):
         why = "this hub was installed without what this needs"
         raise MissingDependency(what, why=why, instead=f"the administrator's help: {install(extra)}")
+
+
+@contextmanager
+def needing(what: str, why: str, extra: str) -> Iterator[None]:
+    """Around the import of a package that may not be installed: what can't be done without it, and the extra that brings it.
+
+    >>> with needing("The answer was not found", "thought is not installed", "learn"):
+    ...     import thought
+    Traceback (most recent call last):
+        ...
+    cloister.errors.MissingDependency: The answer was not found: thought is not installed.
+      Instead: pip install ...
+    """
+    try:
+        yield
+    except ImportError:
+        raise MissingDependency(what, why=why, instead=install(extra)) from None
 
 
 class Lazily:

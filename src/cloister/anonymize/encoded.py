@@ -21,7 +21,7 @@ import numpy.typing as npt
 from cloister.anonymize.frames import Frame, check_columns, need_polars
 from cloister.anonymize.held import in_own_words, infinite, too_long
 from cloister.anonymize.readings import one_reading
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 
 __all__ = ["MISSING_CHOICES", "Codes", "Encoded", "EncodedColumn", "encode", "one_writing", "one_zero", "tally_of", "too_long"]
 
@@ -186,12 +186,7 @@ def encode(
     What looks alike is one value (`readings`); in the columns `told`, which are sensitive, also what some reader takes for one.
     In the columns `apart` it would be to a table's credit that values are one: there, whatever a program could tell apart is.
     """
-    if missing not in MISSING_CHOICES:
-        raise InvalidParameter(
-            f"missing={missing!r} is invalid",
-            why="it is not one of " + ", ".join(map(repr, MISSING_CHOICES)),
-            instead='missing="value"',
-        )
+    check_one_of(missing, "missing", MISSING_CHOICES, instead='missing="value"')
     check_columns(frame, list(names), "named")
     columns = {}
     for name in names:

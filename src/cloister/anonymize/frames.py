@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.held import check_held, in_own_words, without_nan
-from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
-from cloister.installed import install
+from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.lazily import needing
 from cloister.parsers import is_parquet, separator_of
 
 if TYPE_CHECKING:
@@ -78,12 +78,8 @@ def kept_index(frame: Frame, keep_index: bool, *, stacklevel: int = 4) -> bool:
 
 def need_polars() -> Any:
     """polars, or the message that says how to install it."""
-    try:
+    with needing("Anonymising is not available", "polars is not installed", "anonymize"):
         import polars
-    except ImportError as error:
-        raise MissingDependency(
-            "Anonymising is not available", why="polars is not installed", instead=install("anonymize")
-        ) from error
     return polars
 
 

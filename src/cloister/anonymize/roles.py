@@ -14,7 +14,7 @@ from cloister.anonymize.encoded import Encoded
 from cloister.anonymize.frames import Frame, check_columns
 from cloister.anonymize.models.base import PrivacyModel
 from cloister.anonymize.models.presence import DeltaPresence
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 
 if TYPE_CHECKING:
     from cloister.anonymize.anonymizer import Anonymizer
@@ -25,10 +25,7 @@ def check_roles(asked: Anonymizer, frame: Frame) -> None:
     quasi = check_named(frame, asked.quasi, asked.sensitive, asked.identifying)
     check_models(asked.models)
     check_lists(missing_values=asked.missing_values)
-    if asked.suppressed not in ("drop", "star"):
-        raise InvalidParameter(
-            f"suppressed={asked.suppressed!r} is invalid", why="it is neither drop nor star", instead='suppressed="drop"'
-        )
+    check_one_of(asked.suppressed, "suppressed", ("drop", "star"), why="it is neither drop nor star", instead='suppressed="drop"')
     if asked.suppressed == "star" and any(isinstance(model, DeltaPresence) for model in asked.models):
         why = "starred rows say how many are in the table of those on the list who are in no class"
         raise InvalidParameter("suppressed='star' is invalid with δ-presence", why=why, instead='suppressed="drop"')

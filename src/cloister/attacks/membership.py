@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from cloister.attacks.confidences import Confidence, Fit, Floats, confidence_of, rows_and_target
 from cloister.attacks.scores import MembershipResult
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.noise import Random
 from cloister.noise._checks import whole
 
@@ -182,7 +182,4 @@ def _log_density(value: Floats, mean: Floats, spread: Floats) -> Floats:
 
 
 def _check_attack(attack: str) -> None:
-    if attack not in tuple(_ATTACKS):
-        raise InvalidParameter(
-            f"attack={attack!r} is invalid", why=f"known are {', '.join(map(repr, _ATTACKS))}", instead='attack="online"'
-        )
+    check_one_of(attack, "attack", tuple(_ATTACKS), why=f"known are {', '.join(map(repr, _ATTACKS))}", instead='attack="online"')

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.noise import Random, default_random
 
 Bits = npt.NDArray[np.int64]
@@ -34,8 +34,7 @@ def subsets_of(persons: int, number: int, *, random: Random | None = None) -> Bi
     (2, 4)
     """
     for name, value in (("persons", persons), ("number", number)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidParameter(f"{name}={value!r} is invalid", why="it must be a whole number above 0", instead=f"{name}=64")
+        check_whole(value, name, 1, why="it must be a whole number above 0", instead=f"{name}=64")
     drawn = (random or default_random()).below(2, persons * number)
     return drawn.astype(np.int64).reshape(number, persons)
 

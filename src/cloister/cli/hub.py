@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli.written import FILE, FOLDER
-from cloister.errors import CloisterError, InvalidParameter, MissingDependency
-from cloister.installed import install
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.lazily import needing
 
 if TYPE_CHECKING:
     from cloister.hub.checking import Weakness
@@ -306,10 +306,8 @@ def _beside(settings: Settings) -> Settings:
 
 def settings_of(data: Path | None, file: Path | None = None, **given: Any) -> Settings:
     """The settings of the hub in a folder, where the hub's parts are installed."""
-    try:
+    with needing("The hub was not started", "its parts are not installed", "hub"):
         from cloister.hub.settings import load
-    except ImportError:
-        raise MissingDependency("The hub was not started", why="its parts are not installed", instead=install("hub")) from None
     return load(data or Path(os.environ.get("CLOISTER_HUB_DATA") or _HERE), file=file, environment=os.environ, **given)
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloister.compress.projections import DCA, PCA, Projection
 from cloister.compress.scatter import Floats
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 
 _KERNELS = ("rbf", "linear", "poly", "laplacian", "sigmoid")
 
@@ -79,10 +79,7 @@ class KernelPCA(_InKernel):
         self.degree = degree
 
     def _gram(self, rows: Floats, others: Floats) -> Floats:
-        if self.kernel not in _KERNELS:
-            raise InvalidParameter(
-                f"kernel={self.kernel!r} is invalid", why=f"known are {', '.join(_KERNELS)}", instead='kernel="rbf"'
-            )
+        check_one_of(self.kernel, "kernel", _KERNELS, why=f"known are {', '.join(_KERNELS)}", instead='kernel="rbf"')
         how = {"gamma": self.gamma, "degree": self.degree}
         return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, filter_params=True, **how))
 

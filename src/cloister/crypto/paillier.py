@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 from gmpy2 import mpz
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.noise import Random, default_random
 
 LEAST_BITS = 2048
@@ -65,8 +65,7 @@ class Slots:
             ("terms", self.terms, 1, 2**40),
             ("fraction", self.fraction, 0, 256),
         ):
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is from {low} to {high}", instead=f"{name}={low}")
+            check_whole(value, name, low, high, why=f"it is from {low} to {high}", instead=f"{name}={low}")
         if not isinstance(self.blind, bool):
             raise InvalidParameter(f"blind={self.blind!r} is invalid", why="it is True or False", instead="blind=True")
 

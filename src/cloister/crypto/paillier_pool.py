@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from cloister.crypto.paillier import EncryptedVector, Paillier, PublicKey, Slots
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 
 _MOST = 64
 _KEYS: list[Paillier | PublicKey] = []
@@ -33,8 +33,7 @@ class PaillierPool:
     """
 
     def __init__(self, keys: Paillier | PublicKey, *, processes: int = 2) -> None:
-        if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MOST:
-            raise InvalidParameter(f"processes={processes!r} is invalid", why=f"it is from 1 to {_MOST}", instead="processes=2")
+        check_whole(processes, "processes", 1, _MOST, why=f"it is from 1 to {_MOST}", instead="processes=2")
         self.keys, self.processes = keys, processes
         self._pool: ProcessPoolExecutor | None = None
 

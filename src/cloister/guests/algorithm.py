@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from cloister.errors import AccessDenied, InvalidParameter, UnknownTable
+from cloister.errors import AccessDenied, InvalidParameter, UnknownTable, check_one_of
 from cloister.guests.asking import Answers, Sharing, asking
 from cloister.guests.blocks import Blocks, Failed, MadeUp, Statistic, blocks_of, made_up, number_of, quantile_of
 from cloister.guests.code import check_code, digest_of, text_of
@@ -396,7 +396,4 @@ def _modules(packages: Any, language: str) -> tuple[str, ...]:
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InvalidParameter(
-            f"{name}={value!r} is invalid", why="there is no such choice", instead=" or ".join(map(repr, choices))
-        )
+    check_one_of(value, name, choices, why="there is no such choice", instead=" or ".join(map(repr, choices)))

@@ -33,7 +33,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.guests.outputs import Vector
 from cloister.guests.sandbox.grid import slot_of
 from cloister.guests.sandbox.opening import PLAIN, Needs
@@ -358,8 +358,5 @@ def number_of(blocks: int | None, size: int | None) -> int:
             instead="blocks=100: more blocks, less noise; fewer blocks, more rows in each",
         )
     found = blocks if blocks is not None else min(max(round(float(size or 0) ** 0.4), 20), _MOST)
-    if isinstance(found, bool) or not isinstance(found, int) or not _FEWEST <= found <= _MOST:
-        raise InvalidParameter(
-            f"blocks={found!r} is invalid", why=f"it is a whole number from {_FEWEST} to {_MOST}", instead="blocks=100"
-        )
+    check_whole(found, "blocks", _FEWEST, _MOST, why=f"it is a whole number from {_FEWEST} to {_MOST}", instead="blocks=100")
     return found

@@ -10,7 +10,7 @@ import ipaddress
 import re
 import ssl
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
@@ -35,7 +35,7 @@ class Weakness:
         return f"{'wrong' if self.grave else 'weak'}: {self.name}: {self.why}.\n  Instead: {self.instead}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Whole:
     """The whole numbers that a setting may have: outside of them a hub can't work; beyond `odd` it can, but should not."""
 
@@ -45,8 +45,8 @@ class _Whole:
     few: str
     many: str
     example: int
-    odd: int | None = None
-    oddly: str = ""
+    odd: int | None = field(default=None, kw_only=True)
+    oddly: str = field(default="", kw_only=True)
 
 
 _READERS = ("postgres", "spark")
@@ -61,20 +61,21 @@ _OFFERED = {
 """What a hub does not offer without an extra."""
 _NO_PORT = N_("ports are numbers from 1 to 65535")
 _LONG = N_("a limit of more than a hundred years limits nothing")
+_AT_ONCE = N_("a session would end at once")
 _NUMBERS = (
-    _Whole(name="port", least=1, most=65535, few=_NO_PORT, many=_NO_PORT, example=8765),
-    _Whole(name="pg_port", least=0, most=65535, few=_NO_PORT, many=_NO_PORT, example=5433),
+    _Whole("port", 1, 65535, _NO_PORT, _NO_PORT, 8765),
+    _Whole("pg_port", 0, 65535, _NO_PORT, _NO_PORT, 5433),
     _Whole(
         name="session_hours",
         least=1,
         most=876_000,
-        few=N_("a session would end at once"),
+        few=_AT_ONCE,
         many=_LONG,
         example=12,
         odd=744,
         oddly=N_("someone who takes over a session has it for more than a month"),
     ),
-    _Whole(name="idle_minutes", least=1, most=52_560_000, few=N_("a session would end at once"), many=_LONG, example=60),
+    _Whole("idle_minutes", 1, 52_560_000, _AT_ONCE, _LONG, 60),
     _Whole(
         name="token_days",
         least=1,
@@ -85,38 +86,10 @@ _NUMBERS = (
         odd=366,
         oddly=N_("a stolen API token stays valid for more than a year"),
     ),
-    _Whole(
-        name="asking",
-        least=1,
-        most=1000,
-        few=N_("no query would ever run"),
-        many=N_("a process has no more than 1000 connections"),
-        example=16,
-    ),
-    _Whole(
-        name="prepared",
-        least=1,
-        most=100_000,
-        few=N_("no data set could be queried"),
-        many=N_("each takes memory for an engine of its own"),
-        example=64,
-    ),
-    _Whole(
-        name="workers",
-        least=0,
-        most=1000,
-        few=N_("there is no such number of jobs"),
-        many=N_("a process can't run more than 1000 jobs at once"),
-        example=1,
-    ),
-    _Whole(
-        name="upload_megabytes",
-        least=1,
-        most=2**20,
-        few=N_("no file could be uploaded"),
-        many=N_("more than a terabyte is taken by no upload"),
-        example=2048,
-    ),
+    _Whole("asking", 1, 1000, N_("no query would ever run"), N_("a process has no more than 1000 connections"), 16),
+    _Whole("prepared", 1, 100_000, N_("no data set could be queried"), N_("each takes memory for an engine of its own"), 64),
+    _Whole("workers", 0, 1000, N_("there is no such number of jobs"), N_("a process can't run more than 1000 jobs at once"), 1),
+    _Whole("upload_megabytes", 1, 2**20, N_("no file could be uploaded"), N_("more than a terabyte is taken by no upload"), 2048),
     _Whole(
         name="tick_ms",
         least=1,

@@ -232,6 +232,8 @@ class Caller:
 
 
 NOBODY = Caller()
+ITSELF = Caller(name="cloister", via="system")
+"""The hub, where nobody asked it."""
 
 
 def caller_of(request: Request) -> Caller:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from fastapi import APIRouter, Request
@@ -175,15 +175,15 @@ class Service:
 
 
 def routes_in(package: str, name: str, *parts: str) -> Callable[[], APIRouter]:
-    """The routes that `name()` of the module `name` makes (`pages`, `api`), or those that the `add` of each module of `parts`
-    adds: they are loaded when they are wanted, since a process that serves nobody does without."""
+    """The routes that the `add` of the module `name` (`pages`, `api`), or of each of `parts`, adds: they are loaded when they
+    are wanted, since a process that serves nobody does without."""
 
     def routes() -> APIRouter:
         from cloister.hub.web.routing import Pages, Routes
 
         made = Pages() if name == "pages" else Routes()
-        for part in parts:
+        for part in parts or (name,):
             import_module(f"{package}.{part}").add(made)
-        return made.router if parts else cast("APIRouter", getattr(import_module(f"{package}.{name}"), name)())
+        return made.router
 
     return routes

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cloister.errors import LedgerUnavailable, MissingDependency
-from cloister.installed import install
+from cloister.errors import LedgerUnavailable
+from cloister.lazily import needing
 from cloister.ledger.store import Cursor, Store
 
 if TYPE_CHECKING:
@@ -40,14 +40,8 @@ class PostgresStore:
     single = False  # the first statement of a transaction is the one that finds a connection that was lost
 
     def __init__(self, url: str) -> None:
-        try:
+        with needing("This ledger was not opened", "psycopg, which speaks to PostgreSQL, is not installed", "postgres"):
             import psycopg
-        except ImportError:
-            raise MissingDependency(
-                "This ledger was not opened",
-                why="psycopg, which speaks to PostgreSQL, is not installed",
-                instead=install("postgres"),
-            ) from None
         self._url = url
         self.name = f"the ledger in PostgreSQL at {urlsplit(url).hostname or 'this machine'}"
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)

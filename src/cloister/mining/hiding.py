@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from cloister.errors import InvalidParameter, MissingDependency
+from cloister.errors import InvalidParameter, MissingDependency, check_one_of, check_whole
 from cloister.mining.baskets import Baskets, Codes
 from cloister.mining.borders import along_border, farthest, lightest
 from cloister.mining.exact import Columns, Proof, hide_exactly
@@ -333,8 +333,7 @@ def hide_rules(
 def check_method(method: str) -> None:
     """Refuse a name that no method has."""
     known = ("auto", *METHODS)
-    if method not in known:
-        raise InvalidParameter(f"method={method!r} is invalid", why=f"known are {', '.join(known)}", instead='method="auto"')
+    check_one_of(method, "method", known, why=f"known are {', '.join(known)}", instead='method="auto"')
 
 
 def problem_of(
@@ -421,8 +420,7 @@ def slide(problem: Problem, *, window: int = 10_000) -> Worked:
     set's disclosure threshold. Here it follows from the thresholds: (least − 1)/count, the largest that hides. The paper breaks
     ties by chance; here the item that is held most often goes. Each window is rounded up by itself, so small windows take out
     more."""
-    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-        raise InvalidParameter(f"window={window!r} is invalid", why="it is a number of baskets", instead="window=10_000")
+    check_whole(window, "window", 1, why="it is a number of baskets", instead="window=10_000")
     worked = Worked(problem)
     sets = list(dict.fromkeys(rule.whole for rule in problem.sensitive))
     holders = {each: worked.holders(each) for each in sets}

@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from cloister.errors import InvalidParameter, MissingDependency
-from cloister.installed import install
+from cloister.errors import InvalidParameter, check_one_of
+from cloister.lazily import needing
 from cloister.mining.baskets import Baskets, Bits, Codes, Item
 from cloister.mining.reading import read_baskets
 from cloister.mining.thresholds import Thresholds
@@ -128,8 +128,7 @@ def mine(baskets: Baskets, least: int, max_size: int | None = None, engine: Engi
     """The frequent itemsets as places."""
     if max_size is not None and (isinstance(max_size, bool) or not isinstance(max_size, int) or max_size < 1):
         raise InvalidParameter(f"max_size={max_size!r} is invalid", why="a set has one item or more", instead="max_size=3")
-    if engine not in _ENGINES:
-        raise InvalidParameter(f"engine={engine!r} is invalid", why=f"known are {', '.join(_ENGINES)}", instead='engine="bits"')
+    check_one_of(engine, "engine", _ENGINES, why=f"known are {', '.join(_ENGINES)}", instead='engine="bits"')
     if engine == "bits":
         return _by_bits(baskets, least, max_size or len(baskets.items))
     return _by_library(baskets, least, max_size or len(baskets.items))
@@ -169,12 +168,8 @@ def _by_bits(baskets: Baskets, least: int, most: int) -> Mined:
 
 def _by_library(baskets: Baskets, least: int, most: int) -> Mined:
     """By efficient-apriori, which is handed places and a share that means the same whole number."""
-    try:
+    with needing('engine="efficient-apriori" is not available', "that package is not installed", "mining"):
         from efficient_apriori import itemsets_from_transactions
-    except ImportError:
-        raise MissingDependency(
-            'engine="efficient-apriori" is not available', why="that package is not installed", instead=install("mining")
-        ) from None
     if not len(baskets) or not most:
         return Mined(sets=(), counts=np.zeros(0, dtype=np.int64))
     order = np.lexsort((baskets.item, baskets.basket))

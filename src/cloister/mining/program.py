@@ -35,8 +35,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter, MissingDependency
-from cloister.installed import install
+from cloister.errors import InvalidParameter
+from cloister.lazily import needing
 from cloister.mining.baskets import Codes
 from cloister.mining.sensitive import Problem, Sensitive
 
@@ -328,13 +328,9 @@ class _Rows:
 
     def solved(self, objective: Floats, seconds: float) -> Solved:
         """Ask HiGHS, in a thread of its own: it lets go of the interpreter's lock, so that Ctrl-C is heard while it works."""
-        try:
+        with needing('method="exact" is not available', "scipy is not installed", "mining"):
             from scipy.optimize import Bounds, LinearConstraint, milp
             from scipy.sparse import csr_array
-        except ImportError:
-            raise MissingDependency(
-                'method="exact" is not available', why="scipy is not installed", instead=install("mining")
-            ) from None
         ends = np.cumsum([0, *(len(each) for each in self._where)])
         matrix = csr_array((np.concatenate(self._data), np.concatenate(self._where), ends), shape=(len(self._low), self.width))
         box: list[Any] = []

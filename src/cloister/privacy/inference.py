@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from cloister.errors import InvalidParameter, NotConvertible
+from cloister.errors import NotConvertible, check_one_of, check_whole
 from cloister.privacy.conversion import delta_of_approx
 from cloister.privacy.groups import for_groups
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
@@ -123,12 +123,8 @@ def loss_within(guarantee: Guarantee, chance: Exact) -> Fraction | None:
 
 def _steps(about: About, people: int) -> int:
     """How many units are added or removed between the two worlds."""
-    if about not in _STEPS:
-        raise InvalidParameter(
-            f"about={about!r} is invalid", why="a guess is about presence or about a value", instead='about="value"'
-        )
-    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise InvalidParameter(f"people={people!r} is invalid", why="a group is one person or several", instead="people=4")
+    check_one_of(about, "about", _STEPS, why="a guess is about presence or about a value", instead='about="value"')
+    check_whole(people, "people", 1, why="a group is one person or several", instead="people=4")
     return _STEPS[about] * people
 
 

@@ -19,7 +19,7 @@ from enum import StrEnum
 from fractions import Fraction
 from math import isqrt
 
-from cloister.errors import InvalidParameter, MissingBound
+from cloister.errors import InvalidParameter, MissingBound, check_one_of
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, text_of, whole_number
 
 
@@ -135,8 +135,7 @@ class Sensitivity:
         (False, True)
         """
         known = {"l0": self._l0, "l1": self._l1, "l2": self._l2_squared, "l2_squared": self._l2_squared, "linf": self._linf}
-        if norm not in known:
-            raise InvalidParameter(f"norm={norm!r} is invalid", why="it is not one of l0, l1, l2 and linf", instead='norm="l1"')
+        check_one_of(norm, "norm", known, why="it is not one of l0, l1, l2 and linf", instead='norm="l1"')
         return known[norm] is not None
 
     def scaled(self, by: Exact) -> Sensitivity:

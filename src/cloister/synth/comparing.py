@@ -36,8 +36,8 @@ from cloister.attacks import (
     singling_out,
 )
 from cloister.attacks.scores import rate_of
-from cloister.errors import InvalidParameter, MissingDependency
-from cloister.installed import install
+from cloister.errors import InvalidParameter
+from cloister.lazily import needing
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee, PureDP
 from cloister.session import Door, unknown_column
@@ -461,11 +461,7 @@ def _without_noise(found: Marginals, known: Integers) -> Marginals:
 
 
 def _sklearn() -> Any:
-    try:
+    with needing("The comparison was not made", "scikit-learn is not installed", "learn"):
         import sklearn
         from sklearn import ensemble, linear_model, metrics, model_selection, pipeline, preprocessing  # noqa: F401 its parts
-    except ImportError:
-        raise MissingDependency(
-            "The comparison was not made", why="scikit-learn is not installed", instead=install("learn")
-        ) from None
     return sklearn

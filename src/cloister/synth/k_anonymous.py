@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery, check_whole
 from cloister.noise import Random, default_random
 from cloister.session import Door, Frame, Measurer
 from cloister.session.state.scrubbed import scrubbed
@@ -169,8 +169,7 @@ def fit_k_anonymous(session: Measurer, table: str, *, k: int = 5, columns: Seque
     ...     sorted(set(model.sample(100)["age"].tolist())), model.smallest, session.unbounded
     ([30, 31, 60, 61], 2, ('people',))
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 2:
-        raise InvalidParameter(f"k={k!r} is invalid", why="it is a whole number of at least 2", instead="k=5")
+    check_whole(k, "k", 2, why="it is a whole number of at least 2", instead="k=5")
     declaration, declared = declared_rows(session, table)
     states = tuple(states_of(declared, columns, table=table))
     if declaration.unit is not None and declaration.max_rows != 1:

@@ -38,7 +38,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.local import CircularPiecewise, OptimalPiecewise
 from cloister.noise import Exponential, Random, default_random
 from cloister.noise._checks import whole
@@ -101,8 +101,7 @@ class NextPoint:
             raise InvalidParameter(
                 f"share={share} is invalid", why="distance and direction need a part of ε each", instead='share="0.5"'
             )
-        if law not in ("exponential", "piecewise"):
-            raise InvalidParameter(f"law={law!r} is invalid", why="it names no law", instead='law="exponential" or "piecewise"')
+        check_one_of(law, "law", ("exponential", "piecewise"), why="it names no law", instead='law="exponential" or "piecewise"')
         self.law, self.anchor = law, anchor
         kind: type[_Rings | _Windows] = _Rings if law == "exponential" else _Windows
         self._polar = kind(self.epsilon, self.share, float(self.reach), self.rings, self.headings)

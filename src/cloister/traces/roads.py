@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.noise import Random, default_random
 from cloister.printable import margin_text
 from cloister.session import Frame, Measurer, Series, Spending
@@ -464,8 +464,7 @@ def road_counts(
             why="a column of places goes with nodes in longitudes and latitudes, and x and y with nodes in metres",
             instead='RoadGraph({"node": […], "longitude": […], "latitude": […]}, edges)' if place else 'place="home"',
         )
-    if isinstance(zones, bool) or not isinstance(zones, int) or not 1 <= zones <= _MOST_ZONES:
-        raise InvalidParameter(f"zones={zones!r} is invalid", why=f"there are 1 to {_MOST_ZONES} along a side", instead="zones=4")
+    check_whole(zones, "zones", 1, _MOST_ZONES, why=f"there are 1 to {_MOST_ZONES} along a side", instead="zones=4")
     return RoadCounts(journey=str(declared.unit), moment=moment, x=x, y=y, roads=roads, zones=zones, place=place)
 
 

@@ -12,9 +12,8 @@ from fastapi.routing import APIRoute
 from cloister.hub import middleware
 from cloister.hub.releases import api as releases
 from cloister.hub.releases.pages import pages as released
+from cloister.hub.service import routes_in
 from cloister.hub.services.asking.answers import ANSWER
-from cloister.hub.services.asking.api import api
-from cloister.hub.services.asking.pages import pages
 from cloister.hub.web.routing import ticked
 from tests.hub.asking.conftest import BY_SEX, COUNT, Stage
 
@@ -91,7 +90,8 @@ def test_what_is_not_about_rows_does_not_wait(stage: Stage, slept: list[float]):
 
 
 def test_every_route_waits_or_is_known_not_to():
-    routers = (api(), pages(), releases.api([ANSWER]), released([ANSWER]))
+    asking = "cloister.hub.services.asking"
+    routers = (routes_in(asking, "api")(), routes_in(asking, "pages")(), releases.api([ANSWER]), released([ANSWER]))
     routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     waiting = {_name(route) for route in routes if ticked in [each.call for each in route.dependant.dependencies]}
     assert {_name(route) for route in routes} - waiting <= UNTICKED

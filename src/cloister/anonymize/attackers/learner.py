@@ -15,8 +15,7 @@ from cloister.anonymize.attackers.target import Attack, Target
 from cloister.anonymize.classes import Classes
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.risks.words import per_cent
-from cloister.errors import MissingDependency
-from cloister.installed import install
+from cloister.lazily import needing
 from cloister.noise import Random, default_random
 
 _MOST_ROWS = 20_000
@@ -125,9 +124,5 @@ def _model(random: Random) -> Any:
 
 
 def _need_sklearn() -> None:
-    try:
+    with needing("The learner was not run", "scikit-learn is not installed", "learn"):
         import sklearn.ensemble  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency(
-            "The learner was not run", why="scikit-learn is not installed", instead=install("learn")
-        ) from error

@@ -19,7 +19,7 @@ from cloister.anonymize.frames import Frame, check_columns, read_frame
 from cloister.anonymize.hierarchies.ladder import STAR, Ladder
 from cloister.anonymize.readings import shown
 from cloister.anonymize.recoding import Recoded, RecodedColumn
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.noise import Random
 
 
@@ -60,8 +60,7 @@ def attack(
         if recoded is None:
             raise InvalidParameter("The attack is invalid", why="no released table was given", instead="attack(raw, recoded)")
         target = target_of(target, recoded, hierarchies=hierarchies)
-    if isinstance(known, bool) or not isinstance(known, int) or known < 0:
-        raise InvalidParameter(f"known={known!r} is invalid", why="it is not a number of values", instead="known=1")
+    check_whole(known, "known", 0, why="it is not a number of values", instead="known=1")
     found: list[Attack | None] = [linkage(target, public)]
     for column in target.sensitive:
         found += [

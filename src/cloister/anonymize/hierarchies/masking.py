@@ -6,7 +6,7 @@ from cloister.anonymize.encoded import Encoded, EncodedColumn
 from cloister.anonymize.hierarchies.hierarchy import Hierarchy
 from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.hierarchies.levels import finished, text_of
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,7 @@ class Masking(Hierarchy):
     character: str = "*"
 
     def __post_init__(self) -> None:
-        if self.side not in ("left", "right"):
-            raise InvalidParameter(f"side={self.side!r} is invalid", why="it is neither left nor right", instead='side="right"')
+        check_one_of(self.side, "side", ("left", "right"), why="it is neither left nor right", instead='side="right"')
         if len(self.character) != 1:
             raise InvalidParameter(
                 f"character={self.character!r} is invalid", why="it is not one character", instead='character="*"'

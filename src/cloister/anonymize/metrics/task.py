@@ -13,8 +13,8 @@ import numpy.typing as npt
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.problem import Problem
 from cloister.anonymize.recoding import Recoded
-from cloister.errors import InvalidParameter, MissingDependency
-from cloister.installed import install
+from cloister.errors import InvalidParameter
+from cloister.lazily import needing
 from cloister.noise import Random
 
 _MOST_ROWS = 20_000
@@ -118,13 +118,9 @@ def _right(
     columns: list[npt.NDArray[np.int64]], truth: npt.NDArray[np.int32], gone: npt.NDArray[np.bool_], folds: int
 ) -> npt.NDArray[np.bool_]:
     """Which rows are predicted rightly when their fold is left out of learning."""
-    try:
+    with needing("The task is not available", "scikit-learn is not installed", "learn"):
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import OneHotEncoder
-    except ImportError as error:
-        raise MissingDependency(
-            "The task is not available", why="scikit-learn is not installed", instead=install("learn")
-        ) from error
     fold = np.arange(len(truth)) % folds
     table = np.column_stack(columns)
     found = np.zeros(len(truth), dtype=bool)

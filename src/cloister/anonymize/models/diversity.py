@@ -15,7 +15,7 @@ from cloister.anonymize.encoded import Encoded
 from cloister.anonymize.models.base import Attained, PrivacyModel, evened
 from cloister.anonymize.models.distances import per_class
 from cloister.anonymize.models.ratios import Ratios, fits
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.privacy.precision import context
 from cloister.privacy.rational import Exact, exact
 
@@ -79,12 +79,7 @@ class LDiversity(PrivacyModel):
     column: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in DIVERSITIES:
-            raise InvalidParameter(
-                f"kind={self.kind!r} is invalid",
-                why="it is not one of " + ", ".join(map(repr, DIVERSITIES)),
-                instead=f'LDiversity({self.l}, kind="entropy")',
-            )
+        check_one_of(self.kind, "kind", DIVERSITIES, instead=f'LDiversity({self.l}, kind="entropy")')
         whole = isinstance(self.l, int) and not isinstance(self.l, bool)
         real = self.kind == "entropy" and isinstance(self.l, float) and math.isfinite(self.l)
         if not (whole or real) or self.l < 1:

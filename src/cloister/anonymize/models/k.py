@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cloister.anonymize.classes import Classes
 from cloister.anonymize.encoded import Encoded
 from cloister.anonymize.models.base import Attained, PrivacyModel
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,7 @@ class KAnonymity(PrivacyModel):
     def __post_init__(self) -> None:
         if isinstance(self.k, np.integer):
             object.__setattr__(self, "k", int(self.k))
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise InvalidParameter(f"k={self.k!r} is invalid", why="it is not a whole number from 1 on", instead="KAnonymity(5)")
+        check_whole(self.k, "k", 1, why="it is not a whole number from 1 on", instead="KAnonymity(5)")
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.perturbing.columns import Columns
 from cloister.anonymize.perturbing.noise.laws import uniforms
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.noise import Random
 
 Floats = npt.NDArray[np.float64]
@@ -77,10 +77,7 @@ class TopBottomCoding:
                 )
         if (self.top, self.bottom, self.top_quantile, self.bottom_quantile) == (None,) * 4:
             raise InvalidParameter("The coding is invalid", why="it has no bound", instead="top=5000")
-        if self.shown not in AS:
-            raise InvalidParameter(
-                f"shown={self.shown!r} is invalid", why="it is not one of " + ", ".join(map(repr, AS)), instead='shown="bound"'
-            )
+        check_one_of(self.shown, "shown", AS, instead='shown="bound"')
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Coded:
         """The table with the ends of the column cut off."""
@@ -142,10 +139,7 @@ class Rounding:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.base) and self.base > 0):
             raise InvalidParameter(f"base={self.base} is invalid", why="it is a finite number above 0", instead="base=10")
-        if self.how not in WAYS:
-            raise InvalidParameter(
-                f"how={self.how!r} is invalid", why="it is not one of " + ", ".join(map(repr, WAYS)), instead='how="nearest"'
-            )
+        check_one_of(self.how, "how", WAYS, instead='how="nearest"')
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Any:
         """The table with the columns rounded."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cloister.anonymize.encoded import EncodedColumn, encode, one_writing
 from cloister.anonymize.frames import Frame, check_columns, kept_index, need_polars, read_frame, secret_order
 from cloister.anonymize.held import infinite
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.noise import Random, default_random
 
 Floats = npt.NDArray[np.float64]
@@ -137,10 +137,7 @@ class Columns:
 
     def without_missing(self, name: str, missing: str) -> npt.NDArray[np.bool_]:
         """Which rows have a value, after `missing=` has had its say."""
-        if missing not in MISSING:
-            raise InvalidParameter(
-                f"missing={missing!r} is invalid", why='it is neither "refuse" nor "keep"', instead='missing="refuse"'
-            )
+        check_one_of(missing, "missing", MISSING, why='it is neither "refuse" nor "keep"', instead='missing="refuse"')
         if missing == "refuse":
             self.refuse_missing(name, 'missing="keep" (they stay empty, and who has no value can be seen)')
         return ~self.absent(name)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from cloister.anonymize.perturbing.columns import Columns
 from cloister.anonymize.perturbing.noise.laws import uniforms
-from cloister.errors import InvalidParameter, MissingDependency
-from cloister.installed import install
+from cloister.errors import InvalidParameter, check_one_of
+from cloister.lazily import needing
 from cloister.noise import Random
 
 Floats = npt.NDArray[np.float64]
@@ -98,10 +98,7 @@ class BestFit:
                 why="they are some of " + ", ".join(FAMILIES),
                 instead='families=["norm"]',
             )
-        if self.criterion not in CRITERIA:
-            raise InvalidParameter(
-                f"criterion={self.criterion!r} is invalid", why='it is neither "ks" nor "aic"', instead='criterion="ks"'
-            )
+        check_one_of(self.criterion, "criterion", CRITERIA, why='it is neither "ks" nor "aic"', instead='criterion="ks"')
         for name, (low, high) in self.bounds.items():
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 raise InvalidParameter(
@@ -227,10 +224,6 @@ def _moments(family: str, sample: Floats) -> tuple[float, ...]:
 
 
 def _stats() -> ModuleType:
-    try:
+    with needing("Fitting distributions is not available", "scipy is not installed", "learn"):
         from scipy import stats
-    except ImportError:
-        raise MissingDependency(
-            "Fitting distributions is not available", why="scipy is not installed", instead=install("learn")
-        ) from None
     return stats  # type: ignore[no-any-return]

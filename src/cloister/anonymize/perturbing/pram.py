@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.perturbing.columns import Columns
 from cloister.anonymize.perturbing.noise.laws import uniforms
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.noise import Random
 from cloister.noise.mechanism import check_confidence
 from cloister.privacy.rational import Exact
@@ -106,12 +106,9 @@ class PRAM:
                 why="it is the probability to keep a category, between 0 and 1",
                 instead="stay=0.8",
             )
-        if self.missing not in MISSING:
-            raise InvalidParameter(
-                f"missing={self.missing!r} is invalid",
-                why='it is not one of "refuse", "keep", "value"',
-                instead='missing="refuse"',
-            )
+        check_one_of(
+            self.missing, "missing", MISSING, why='it is not one of "refuse", "keep", "value"', instead='missing="refuse"'
+        )
         if (self.matrix is None) != (self.values is None):
             raise InvalidParameter(
                 "matrix= is invalid",

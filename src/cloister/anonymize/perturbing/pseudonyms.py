@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cloister.anonymize.perturbing.columns import Columns
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.noise.random import Random, default_random
 
 _TAG = b"cloister pseudonym "
@@ -55,12 +55,9 @@ class Pseudonyms:
                 why=f"a key is made of {_LEAST_KEY} bytes at least, drawn at random",
                 instead="Pseudonyms.with_new_key()",
             )
-        if isinstance(self.length, bool) or not isinstance(self.length, int) or not 1 <= self.length <= _LONGEST:
-            raise InvalidParameter(
-                f"length={self.length!r} is invalid",
-                why=f"it is a number of characters from 1 to {_LONGEST}",
-                instead="length=16",
-            )
+        check_whole(
+            self.length, "length", 1, _LONGEST, why=f"it is a number of characters from 1 to {_LONGEST}", instead="length=16"
+        )
 
     @classmethod
     def with_new_key(cls, *, purpose: str = "", length: int = 16, random: Random | None = None) -> Pseudonyms:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.anonymize.perturbing.noise.laws import uniforms
 from cloister.anonymize.perturbing.swapping import groups_of
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.noise import Random
 
 Floats = npt.NDArray[np.float64]
@@ -63,8 +63,7 @@ class RecordSwap:
     def __post_init__(self) -> None:
         if not 0 <= self.rate <= 1:
             raise InvalidParameter(f"rate={self.rate} is invalid", why="it is a share, from 0 to 1", instead="rate=0.05")
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 0:
-            raise InvalidParameter(f"k={self.k!r} is invalid", why="it is a whole number, 0 for nobody", instead="k=3")
+        check_whole(self.k, "k", 0, why="it is a whole number, 0 for nobody", instead="k=3")
 
     def apply(
         self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.classes import alike
 from cloister.anonymize.perturbing.columns import Columns
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.noise import Random
 
 Integers = npt.NDArray[np.int64]
@@ -52,8 +52,7 @@ class LocalSuppression:
     k: int = 3
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise InvalidParameter(f"k={self.k!r} is invalid", why="it is a whole number, at least 1", instead="k=3")
+        check_whole(self.k, "k", 1, why="it is a whole number, at least 1", instead="k=3")
 
     def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Suppressed:
         """The table with cells emptied."""

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from cloister.crypto import Keyring
-from cloister.errors import InvalidParameter, MissingDependency
+from cloister.errors import InvalidParameter
 from cloister.hub.storage.allowed import Allowed, Resolve, folded, looked_at, resolved
-from cloister.installed import install
+from cloister.lazily import needing
 from cloister.tables.engines.guard import tried
 from cloister.tables.engines.postgres import PostgresSource
 from cloister.tables.engines.spark_connect import EXAMPLE, SparkConnectSource, read_address
@@ -136,13 +136,9 @@ def guarded_postgres(address: str, allowed: Iterable[Allowed], *, authorities: P
 
 def _parts(server: str) -> dict[str, str] | None:
     """What libpq reads in an address; None where it is none, or not in the form of a URL."""
-    try:
+    with needing("PostgreSQL is not available", "psycopg is not installed", "postgres"):
         from psycopg import Error
         from psycopg.conninfo import conninfo_to_dict
-    except ImportError:
-        raise MissingDependency(
-            "PostgreSQL is not available", why="psycopg is not installed", instead=install("postgres")
-        ) from None
     if not server.startswith(("postgresql://", "postgres://")) or "\0" in server:
         return None
     found: dict[str, Any] | None = tried(lambda: conninfo_to_dict(server), Error, UnicodeError)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.local.attributes.several import checked_domains, columns_of, least_error, report_one, sketches_of, whole_estimate
 from cloister.local.frequency.domain import Domain, Indices
 from cloister.local.frequency.estimates import Estimate, norm_sub
@@ -153,8 +153,7 @@ class Marginals:
         self.epsilon = check_epsilon(epsilon)
         self._domains = checked_domains(domains)
         names = list(self._domains)
-        if isinstance(ways, bool) or not isinstance(ways, int) or not 1 <= ways <= len(names):
-            raise InvalidParameter(f"ways={ways!r} is invalid", why=f"there are {len(names)} attributes", instead="ways=2")
+        check_whole(ways, "ways", 1, len(names), why=f"there are {len(names)} attributes", instead="ways=2")
         self.sets = tuple(combinations(names, ways)) if sets is None else tuple(tuple(each) for each in sets)
         sound = all(each and set(each) <= set(names) and len(set(each)) == len(each) for each in self.sets)
         if not self.sets or not sound or len({frozenset(each) for each in self.sets}) != len(self.sets):

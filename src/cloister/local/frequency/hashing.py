@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.local.frequency.domain import Indices
 from cloister.local.frequency.fields import Lines, field_of, next_field
 from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
@@ -159,10 +159,7 @@ def lines_for(size: int, buckets: int) -> Lines:
     >>> lines_for(100, 7).digits
     3
     """
-    if isinstance(buckets, bool) or not isinstance(buckets, int) or not 2 <= buckets <= 2 * LARGEST:
-        raise InvalidParameter(
-            f"buckets={buckets!r} is invalid", why="a hash has two values at least", instead="buckets=4, or leave it out"
-        )
+    check_whole(buckets, "buckets", 2, 2 * LARGEST, why="a hash has two values at least", instead="buckets=4, or leave it out")
     digits = 1
     while buckets**digits < size:
         digits += 1

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_whole
 from cloister.local.frequency.blocks import FINGERPRINT, PLACES, Blocks, extended, fingerprints, first_state, places_of
 from cloister.local.frequency.estimates import Estimate
 from cloister.local.frequency.hashing import LocalHashing
@@ -185,6 +185,5 @@ def _blocks(bits: int | None, length: int | None) -> Blocks:
         if isinstance(size, bool) or not isinstance(size, int) or size % 8 or not 16 <= size <= 1024:
             raise InvalidParameter(f"bits={bits!r} is invalid", why="it is a multiple of 8 from 16 to 1024", instead="bits=64")
         return Blocks(length=size // 8, texts=False)
-    if isinstance(length, bool) or not isinstance(length, int) or not 2 <= length <= 128:
-        raise InvalidParameter(f"length={length!r} is invalid", why="it is a number of bytes from 2 to 128", instead="length=16")
+    check_whole(length, "length", 2, 128, why="it is a number of bytes from 2 to 128", instead="length=16")
     return Blocks(length=length, texts=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter, MissingDependency
-from cloister.installed import install
+from cloister.errors import InvalidParameter
+from cloister.lazily import needing
 from cloister.local.frequency.estimates import SURE, Estimate
 
 if TYPE_CHECKING:
@@ -171,20 +171,16 @@ def _variances(problem: _Problem, inverse: Floats, counts: Floats) -> tuple[Floa
 
 
 def _nonnegative(problem: _Problem) -> Floats:
-    try:
+    with needing('method="nonnegative" was not run', "scipy is not installed", "learn"):
         from scipy.optimize import nnls
-    except ImportError:
-        raise _missing("scipy", "nonnegative") from None
     design, seen = problem.flat
     return np.asarray(nnls(design, seen)[0], dtype=np.float64)
 
 
 def _chosen(problem: _Problem, n: int) -> Estimate:
     """The lasso's penalty is where noise alone would seldom let a candidate in: several deviations of a column's noise."""
-    try:
+    with needing('method="lasso" was not run', "scikit-learn is not installed", "learn"):
         from sklearn.linear_model import Lasso
-    except ImportError:
-        raise _missing("scikit-learn", "lasso") from None
     design, seen = problem.flat
     lengths = np.sqrt((design**2).sum(axis=0))
     high, low = problem.probabilities
@@ -225,7 +221,3 @@ def _of_others(problem: _Problem, chosen: npt.NDArray[np.int64], left: float, va
     sure = max(left, 0.0) + SURE * math.sqrt(variance * len(chosen))
     rest = min(float(n), sure / (1 - added)) if added < 1 else float(n)
     return np.asarray(np.abs(moved).max(axis=1) * rest, dtype=np.float64)
-
-
-def _missing(package: str, method: str) -> MissingDependency:
-    return MissingDependency(f'method="{method}" was not run', why=f"{package} is not installed", instead=install("learn"))

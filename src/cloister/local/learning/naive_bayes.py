@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.local.frequency.direct import DirectEncoding
 from cloister.local.frequency.domain import Domain, domain_of
 from cloister.local.frequency.estimates import norm_sub
@@ -103,8 +103,7 @@ class LocalNaiveBayes:
 
     def fit(self, sketches: Sequence[Sketch], *, negative: str = "norm-sub") -> NaiveBayesModel:
         """The model of which the reports speak."""
-        if negative not in ("norm-sub", "one"):
-            raise InvalidParameter(f"negative={negative!r} is invalid", why="no such way", instead='negative="norm-sub"')
+        check_one_of(negative, "negative", ("norm-sub", "one"), why="no such way", instead='negative="norm-sub"')
         if not isinstance(sketches, Sequence) or len(sketches) != len(self.oracles):
             raise InvalidParameter("The sketches are invalid", why="there is one a feature", instead="fit(aggregate(reports))")
         tables, noises = [], []

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from cloister.errors import InvalidParameter
+from cloister.errors import check_whole
 from cloister.local.frequency.direct import DirectEncoding, RandomizedResponse
 from cloister.local.frequency.domain import domain_of
 from cloister.local.frequency.hadamard import HadamardResponse
@@ -136,8 +136,7 @@ def choose(domain: Any, epsilon: Exact = 1, people: int = 1000) -> Advice:
     >>> print(choose(2, epsilon=1, people=1000).why)
     randomised response: with 1,000 people, a share is off by at most 6.16% in 19 of 20 cases
     """
-    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise InvalidParameter(f"people={people!r} is invalid", why="it is how many will answer", instead="people=1000")
+    check_whole(people, "people", 1, why="it is how many will answer", instead="people=1000")
     if isinstance(domain, int) and not isinstance(domain, bool):
         domain = range(max(0, domain))
     values, budget = domain_of(domain), check_epsilon(epsilon)

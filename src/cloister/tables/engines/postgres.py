@@ -19,8 +19,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
-from cloister.errors import EngineError, InvalidDeclaration, MissingDependency, UnsupportedQuery
-from cloister.installed import install
+from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
+from cloister.lazily import needing
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, preceded
@@ -342,12 +342,8 @@ class PostgresPrepared(Prepared):
 
 def connect(conninfo: str) -> Any:
     """A connection that commits each statement, speaks UTF-8 and reads quotes by the standard."""
-    try:
+    with needing("PostgreSQL is not available", "psycopg is not installed", "postgres"):
         import psycopg
-    except ImportError:
-        raise MissingDependency(
-            "PostgreSQL is not available", why="psycopg is not installed", instead=install("postgres")
-        ) from None
     settings: dict[str, Any] = {"autocommit": True, "client_encoding": "UTF8", "connect_timeout": 10, "prepare_threshold": None}
     # no router forgets a quiet connection, and none keeps us waiting
     settings |= {"keepalives_idle": 60, "tcp_user_timeout": 30_000}

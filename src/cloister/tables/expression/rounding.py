@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.errors import UnsupportedQuery, check_one_of, check_whole
 from cloister.tables.expression.arithmetic import Unary, number_form
 from cloister.tables.expression.forms import LARGEST_DIVIDEND, NARROW, Form, Interval, Number, bounded, common_grid, too_large
 from cloister.tables.expression.scalar import Domains, exact_constant
@@ -39,12 +39,8 @@ class Round(Unary):
     mode: Mode = "half away"
 
     def __post_init__(self) -> None:
-        if isinstance(self.digits, bool) or not isinstance(self.digits, int) or not -30 <= self.digits <= 30:
-            raise InvalidParameter(f"digits={self.digits!r} is invalid", why="it is not within ±30", instead="ROUND(x, 2)")
-        if self.mode not in get_args(Mode):
-            raise InvalidParameter(
-                f"mode={self.mode!r} is invalid", why=f"known are {', '.join(get_args(Mode))}", instead='mode="half away"'
-            )
+        check_whole(self.digits, "digits", -30, 30, why="it is not within ±30", instead="ROUND(x, 2)")
+        check_one_of(self.mode, "mode", get_args(Mode), why=f"known are {', '.join(get_args(Mode))}", instead='mode="half away"')
         super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:

@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
-from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery, check_one_of
 from cloister.tables.declaring.columns import Category, Domain, Identifier, Integer, Text
 from cloister.tables.engines.compiler import storage
 from cloister.tables.engines.ibis_compilers import ibis
@@ -46,8 +46,7 @@ class Numbered(OfOne):
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", tuple(self.keys))
         object.__setattr__(self, "by", tuple((name, bool(down), bool(first)) for name, down, first in self.by))
-        if self.kind not in get_args(Numbering):
-            raise InvalidParameter(f"kind={self.kind!r} is invalid", why="it is no numbering", instead='kind="row_number"')
+        check_one_of(self.kind, "kind", get_args(Numbering), why="it is no numbering", instead='kind="row_number"')
         needs_unit(self.source, "A number of rows")
         for name in (*self.keys, *(name for name, _, _ in self.by)):
             known(self.source, name)

@@ -12,7 +12,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
-from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery, check_one_of
 from cloister.tables.declaring.columns import Boolean, Category, Domain, Integer, Text
 from cloister.tables.declaring.places import Place
 from cloister.tables.engines.compiler import storage
@@ -44,8 +44,7 @@ class UnitAggregate:
     column: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(UnitKind):
-            raise InvalidParameter(f"kind={self.kind!r} is invalid", why="it is not an aggregate of a unit", instead='kind="sum"')
+        check_one_of(self.kind, "kind", get_args(UnitKind), why="it is not an aggregate of a unit", instead='kind="sum"')
         if (self.column is None) != (self.kind == "count"):
             raise InvalidParameter(
                 f"kind={self.kind!r} is invalid with column={self.column!r}",

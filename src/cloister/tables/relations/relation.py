@@ -13,7 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery, check_whole
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.compiler import Layout, storage
@@ -324,10 +324,7 @@ class Capped(Fewer):
     rows: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or not 1 <= self.rows <= WIDEST:
-            raise InvalidParameter(
-                f"rows={self.rows!r} is invalid", why="it must be a whole number from 1 to 2^31-1", instead="rows=10"
-            )
+        check_whole(self.rows, "rows", 1, WIDEST, why="it must be a whole number from 1 to 2^31-1", instead="rows=10")
         needs_unit(self.source, "A cap")
         self._check_extent()
 

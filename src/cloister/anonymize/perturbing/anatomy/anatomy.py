@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.encoded import one_writing
 from cloister.anonymize.perturbing.columns import Columns, names_of
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.noise import Random
 
 
@@ -129,10 +129,9 @@ class Anatomy:
     missing: str = "value"
 
     def __post_init__(self) -> None:
-        if self.missing not in ("value", "refuse"):
-            raise InvalidParameter(
-                f"missing={self.missing!r} is invalid", why='it is neither "value" nor "refuse"', instead='missing="value"'
-            )
+        check_one_of(
+            self.missing, "missing", ("value", "refuse"), why='it is neither "value" nor "refuse"', instead='missing="value"'
+        )
         check_eligible([], self.l, [])
         clash = {"group", "count"} & {*names_of(self.quasi), self.sensitive}
         if clash or self.sensitive in names_of(self.quasi):

@@ -15,7 +15,7 @@ from cloister.anonymize.perturbing.columns import Columns
 from cloister.anonymize.perturbing.microaggregation.mdav import blocked_mdav, mdav, vmdav
 from cloister.anonymize.perturbing.microaggregation.replacing import REPLACEMENTS, information_loss, means, medians, modes
 from cloister.anonymize.perturbing.microaggregation.univariate import best_groups
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.noise import Random
 
 _MOST_NAMES = 256
@@ -164,12 +164,7 @@ class Microaggregation:
             ("missing", self.missing, ("refuse", "own")),
             *(("replace", each, REPLACEMENTS) for each in given),
         ):
-            if value not in allowed:
-                raise InvalidParameter(
-                    f"{name}={value!r} is invalid",
-                    why="it is not one of " + ", ".join(map(repr, allowed)),
-                    instead=f"{name}={allowed[0]!r}",
-                )
+            check_one_of(value, name, allowed, instead=f"{name}={allowed[0]!r}")
         if any(not (np.isfinite(weight) and weight > 0) for weight in self.weights.values()):
             raise InvalidParameter("weights= is invalid", why="a weight is a number above 0", instead='weights={"age": 2}')
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.anonymize.perturbing.noise.laws import NoiseLaw, normals
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.noise import Random
 
 Floats = npt.NDArray[np.float64]
@@ -67,12 +67,7 @@ class AdditiveNoise:
 
     def __post_init__(self) -> None:
         NoiseLaw(shape=self.law)
-        if self.kind not in KINDS:
-            raise InvalidParameter(
-                f"kind={self.kind!r} is invalid",
-                why="it is not one of " + ", ".join(map(repr, KINDS)),
-                instead='kind="independent"',
-            )
+        check_one_of(self.kind, "kind", KINDS, instead='kind="independent"')
         if (self.scale is None) == (self.ratio is None):
             raise InvalidParameter(
                 "scale= and ratio= are invalid", why="one of the two says how much noise, and not both", instead="scale=200"

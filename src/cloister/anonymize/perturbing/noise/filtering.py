@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.perturbing.columns import Columns, names_of
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,10 +52,7 @@ def remove_noise(noised: Any, columns: str | Sequence[str], covariance: npt.Arra
     >>> round(before.mean()), round(after.mean()), found.directions
     (98, 34, 1)
     """
-    if method not in METHODS:
-        raise InvalidParameter(
-            f"method={method!r} is invalid", why='it is neither "bayes" nor "spectral"', instead='method="bayes"'
-        )
+    check_one_of(method, "method", METHODS, why='it is neither "bayes" nor "spectral"', instead='method="bayes"')
     opened, names = Columns.of(noised), names_of(columns)
     opened.check(names)
     for name in names:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, check_one_of
 from cloister.noise import Random
 
 Floats = npt.NDArray[np.float64]
@@ -35,10 +35,7 @@ class NoiseLaw:
     """The noised values are whole multiples of it; 0 where they were not rounded."""
 
     def __post_init__(self) -> None:
-        if self.shape not in LAWS:
-            raise InvalidParameter(
-                f"law={self.shape!r} is invalid", why="it is not one of " + ", ".join(map(repr, LAWS)), instead='law="normal"'
-            )
+        check_one_of(self.shape, "law", LAWS, instead='law="normal"')
         if not (math.isfinite(self.scale) and self.scale > 0):
             raise InvalidParameter(
                 f"scale={self.scale} is invalid", why="a standard deviation is finite and above 0", instead="scale=10"

@@ -97,7 +97,6 @@ _Whose = Annotated[bool, Query(description="Those that wait for your decision, i
 
 
 def _requests(routes: Routes) -> None:
-
     @routes.get("/access-requests", "access.ask", "List access requests", "Your requests, or those that wait for your decision")
     def listed(
         hub: HubDep, caller: PersonDep, to_decide: _Whose = False, after: After = "", limit: Limit = 50

@@ -45,7 +45,6 @@ def add(routes: Routes) -> None:
 
 
 def _projects(routes: Routes) -> None:
-
     @routes.get("/projects", "project.see", "List projects", "The projects that you see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[ProjectOut]:
         with hub.database.reading() as db:
@@ -139,7 +138,6 @@ def _projects(routes: Routes) -> None:
 
 
 def _algorithms(routes: Routes) -> None:
-
     @routes.get("/algorithms", "algorithm.see", "List algorithms", "The algorithms that you may see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[AlgorithmOut]:
         with hub.database.reading() as db:

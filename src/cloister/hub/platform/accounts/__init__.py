@@ -40,7 +40,7 @@ SERVICE = Service(
     name="accounts",
     title="People",
     pages=routes_in(__name__, "pages", "pages_log_in", "pages_account", "pages_second_factor", "pages_people"),
-    api=routes_in(__name__, "api", "api"),
+    api=routes_in(__name__, "api"),
     cards=_cards,
     links=(Link("People", "/people", "people.see", "govern", 70, "people", help="how-to/run-a-hub-for-an-institution"),),
     guides=(

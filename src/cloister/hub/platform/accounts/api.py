@@ -46,7 +46,6 @@ def add(routes: Routes) -> None:
 
 
 def _tokens(routes: Routes) -> None:
-
     @routes.get("/tokens", "token.manage", "List your API tokens", "Your API tokens, the newest first")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Tokens:
         with hub.database.reading() as db:
@@ -82,7 +81,6 @@ def _tokens(routes: Routes) -> None:
 
 
 def _people(routes: Routes) -> None:
-
     @routes.get("/people", "people.see", "List people", "The people, by e-mail address")
     def everybody(hub: HubDep, search: Search = "", after: After = "", limit: Limit = 50) -> People:
         with hub.database.reading() as db:

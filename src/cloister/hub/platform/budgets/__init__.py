@@ -43,8 +43,8 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="budgets",
     title="Budgets",
-    pages=routes_in(__name__, "pages", "pages"),
-    api=routes_in(__name__, "api", "api"),
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(Link("Budgets", "/budgets", "budget.see", "govern", 35, "budget", help="how-to/choose-a-spend"),),
     cards=_cards,
     in_project=lambda hub, db, caller, row: {"shares": shares_of_project(hub, db, row)},

@@ -72,7 +72,6 @@ def add(routes: Routes) -> None:
 
 
 def _catalogue(routes: Routes) -> None:
-
     @routes.get("/datasets", "dataset.see", "List data sets", "The data sets")
     def catalogue(
         hub: HubDep, caller: PersonDep, search: _Search = "", mine: bool = False, after: _Search = "", limit: Limit = 50
@@ -198,7 +197,6 @@ def _wanted(body: NewDataSet, metadata: Mapping[str, Any]) -> Wanted:
 
 
 def _looked_after(routes: Routes) -> None:
-
     @routes.get(
         "/datasets/{name}/versions", "dataset.version", "List the versions of a data set", "The versions, the newest first"
     )

@@ -8,6 +8,7 @@ the tables opened that databases hold, so that two of them over the same rows ar
 import logging
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import delete, select
@@ -15,7 +16,7 @@ from sqlalchemy.orm import Session as Db
 
 from cloister.hub.database import of_each
 from cloister.hub.generation import bump
-from cloister.hub.hub import Caller, Hub
+from cloister.hub.hub import ITSELF, Hub
 from cloister.hub.platform.accounts import sweep
 from cloister.hub.platform.catalogue.arrivals import forget_old
 from cloister.hub.platform.catalogue.live import live_of
@@ -34,7 +35,6 @@ _KIND = "catalogue.expire"
 KEEPER = "catalogue keeper"
 """Under which name the hub has it."""
 _FIRST, _EVERY = 5.0, 3600.0
-_HUB = Caller(name="cloister", via="system")
 _LOG = logging.getLogger("cloister.hub.catalogue")
 
 
@@ -59,7 +59,7 @@ def expire(hub: Hub) -> list[str]:
             tables += forget_keys(hub, db, versions_of(db, row))
             db.execute(delete(OwnerView).where(OwnerView.data_set == row.id))
             names.append(row.name)
-            write(hub, db, _HUB, "dataset.expire", kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name)
+            write(hub, db, ITSELF, "dataset.expire", kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name)
         if names:
             bump(db)
     remove(hub, tables)
@@ -130,4 +130,4 @@ class Keeper:
         waits = select(Job.id).where(Job.kind == _KIND, Job.state.in_(("waiting", "running"))).limit(1)
         with self._hub.database.begin() as db:
             if db.scalar(waits) is None:
-                submit(self._hub, db, Caller(id=owners[0], name="cloister", via="system"), _KIND, {})
+                submit(self._hub, db, replace(ITSELF, id=owners[0]), _KIND, {})

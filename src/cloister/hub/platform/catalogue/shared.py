@@ -15,13 +15,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.hub.generation import bump
-from cloister.hub.hub import Caller, Hub
+from cloister.hub.hub import ITSELF, Hub
 from cloister.hub.platform.trail import DATA_SET, key_of, raise_alert, sealed, write
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import AuditAbout, AuditLine
 
 _SHARED, _OPENED = "dataset.shared", "dataset.open"
-_HUB = Caller(name="cloister", via="system")
 
 
 def connects(db: Db) -> bool:
@@ -43,7 +42,7 @@ def close_shared(hub: Hub, shared: Mapping[str, frozenset[str]]) -> list[str]:
             others = [rows[each] for each in sorted(shared[name]) if each in rows]
             row.state, row.changed = "closed", hub.now()
             told: dict[str, Any] = {"others": [each.id for each in others]}
-            line = write(hub, db, _HUB, _SHARED, kind="data-set", object_id=row.id, data_sets=[row.id], name=name, **told)
+            line = write(hub, db, ITSELF, _SHARED, kind="data-set", object_id=row.id, data_sets=[row.id], name=name, **told)
             raise_alert(hub, db, row.owner, "shared", line, {"data sets": [name, *(each.name for each in others)]})
             closed.append(name)
         if closed:

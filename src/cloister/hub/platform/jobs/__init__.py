@@ -35,8 +35,8 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="jobs",
     title="Jobs",
-    pages=routes_in(__name__, "pages", "pages"),
-    api=routes_in(__name__, "api", "api"),
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(Link("Jobs", "/jobs", "job.see", "account", 60, "jobs", help="explanation/hub"),),
     cards=_cards,
     opened=opened,

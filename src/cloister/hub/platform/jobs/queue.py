@@ -24,7 +24,7 @@ from cloister.errors import AccessDenied, CloisterError, InvalidParameter, Missi
 from cloister.hub.database import older_than
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy import Object
-from cloister.hub.hub import Caller, Hub
+from cloister.hub.hub import ITSELF, Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Problem
@@ -35,7 +35,6 @@ ENDED = ("done", "failed", "cancelled")
 MOST_ATTEMPTS = 2
 _LONGEST_PAYLOAD, _MOST_WAITING = 2**20, 100
 _WAITING = Job.state == "waiting"
-_HUB = Caller(name="cloister", via="system")
 _LOST = Problem(
     status=500,
     code="lost",
@@ -199,7 +198,7 @@ def _finished(
         return False
     outcome = "failed" if state == "failed" else "done"
     again: dict[str, Any] = {"attempt": claimed.attempt} if claimed.attempt > 1 else {}
-    write(hub, db, _HUB, "job.end", kind="job", object_id=claimed.job, outcome=outcome, job=claimed.kind, state=state, **again)
+    write(hub, db, ITSELF, "job.end", kind="job", object_id=claimed.job, outcome=outcome, job=claimed.kind, state=state, **again)
     return True
 
 
@@ -239,7 +238,7 @@ def _end_lost(hub: Hub, db: Session, row: Job) -> None:
     db.flush()
     outcome = "done" if row.stopping else "failed"
     again: dict[str, Any] = {"attempt": row.attempts} if row.attempts > 1 else {}
-    write(hub, db, _HUB, "job.end", kind="job", object_id=row.id, outcome=outcome, job=row.kind, state="lost", **again)
+    write(hub, db, ITSELF, "job.end", kind="job", object_id=row.id, outcome=outcome, job=row.kind, state="lost", **again)
 
 
 def _notify(hub: Hub) -> None:

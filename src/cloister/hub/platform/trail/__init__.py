@@ -45,8 +45,8 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 SERVICE = Service(
     name="trail",
     title="Audit log",
-    pages=routes_in(__name__, "pages", "pages"),
-    api=routes_in(__name__, "api", "api"),
+    pages=routes_in(__name__, "pages"),
+    api=routes_in(__name__, "api"),
     links=(
         Link("Audit log", "/trail", "trail.read", "govern", 80, "trail", help="how-to/run-a-hub-for-an-institution"),
         Link("My activity", "/trail/mine", "trail.own", "account", 81, "history", help="explanation/hub"),

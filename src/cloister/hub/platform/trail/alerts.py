@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from cloister.errors import CloisterError, Missing
-from cloister.hub.hub import Caller, Hub
+from cloister.hub.hub import ITSELF, Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.trail.fingerprints import closeness
 from cloister.hub.platform.trail.profiles import Histories, History, Question, questions_since
@@ -42,7 +42,6 @@ _AGAIN = timedelta(days=1)
 _NEAR = 2
 """So many conjuncts may stand in one of two questions and not in the other, for them to be near."""
 _LOG = logging.getLogger("cloister.hub.trail")
-_HUB = Caller(name="cloister", via="system")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +214,7 @@ def raise_alert(hub: Hub, db: Session, person: str, kind: str, line: int, about:
     alert = Alert(id=new_id(), person=person, kind=kind, about=told, created=hub.now())
     db.add(alert)
     db.flush()
-    write(hub, db, _HUB, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=kind)
+    write(hub, db, ITSELF, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=kind)
     return alert.id
 
 

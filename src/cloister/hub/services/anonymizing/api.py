@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import BaseModel
 
 from cloister.hub.hub import CallerDep, HubDep
@@ -35,8 +34,7 @@ class Tried(BaseModel):
     """Why nothing meets what was asked for, and what would do."""
 
 
-def api() -> APIRouter:
-    routes = Routes()
+def add(routes: Routes) -> None:
     trying: dict[str, Any] = {"mark": "anonymised Anonymizing", "job": TRY.kind, "without": frozenset({"name", "title"})}
     tried, released = ("Try settings of an anonymised table",), ("Release an anonymised table",)
     routes.router.include_router(order_api(ANONYMISING, Anonymizing, "/anonymised/trials", summaries=tried, **trying))
@@ -56,4 +54,3 @@ def api() -> APIRouter:
     names, nouns = ("tables", "table", "download"), ("anonymised tables", "an anonymised table")
     forms = ("csv", "parquet")
     routes.router.include_router(kind_api(TABLE, AnonymizedLine, Anonymized, names=names, nouns=nouns, forms=forms))
-    return routes.router

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -271,9 +271,7 @@ def trial_page(
     )
 
 
-def pages() -> APIRouter:
-    routes = Pages()
-
+def add(routes: Pages) -> None:
     @routes.get("/anonymise", ACTION)
     def start(
         request: Request,
@@ -338,5 +336,3 @@ def pages() -> APIRouter:
         except CloisterError as error:
             return trial_page(request, hub, caller, row, found, form=form, problem=problem_of(error))
         return go(request, f"/jobs/{job}")
-
-    return routes.router

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import Header, Query, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
@@ -49,13 +49,11 @@ _LATER = "respond-async"
 _JSON = "application/json"
 
 
-def api() -> APIRouter:
-    routes = Routes()
+def add(routes: Routes) -> None:
     _asking(routes)
     _previewing(routes)
     _saved(routes)
     _reading(routes)
-    return routes.router
 
 
 def _asking(routes: Routes) -> None:

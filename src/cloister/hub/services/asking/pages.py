@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
@@ -70,8 +70,7 @@ ChartPage = Annotated[int, Query(ge=1, le=10_000_000)]
 _Id = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")]
 
 
-def pages() -> APIRouter:
-    routes = Pages()
+def add(routes: Pages) -> None:
     _asking(routes)
     builder(routes)
     _between(routes)
@@ -79,11 +78,9 @@ def pages() -> APIRouter:
     both_pages(routes)
     board_pages(routes)
     published_pages(routes)
-    return routes.router
 
 
 def _asking(routes: Pages) -> None:
-
     @routes.get("/ask", "question.explain")
     def workbench(
         request: Request,
@@ -178,7 +175,6 @@ def _asking(routes: Pages) -> None:
 
 
 def _between(routes: Pages) -> None:
-
     @routes.post("/ask/sql", "question.explain", ticked=True)
     def edited(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         try:
@@ -469,7 +465,6 @@ def error_position(sql: str, error: CloisterError) -> ErrorPosition | None:
 
 
 def _saved(routes: Pages) -> None:
-
     @routes.get("/questions", "question.see")
     def questions(request: Request, hub: HubDep, caller: CallerDep, after: After = "") -> Response:
         with hub.database.reading() as db:

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session as Db
 from cloister.errors import AccessDenied, Conflict, InvalidParameter
 from cloister.guests import Guest
 from cloister.guests.declared import declared_digest
-from cloister.hub.hub import Caller, Hub
+from cloister.hub.hub import ITSELF, Caller, Hub
 from cloister.hub.ids import new_id
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.platform.catalogue import live_of, seen
@@ -38,7 +38,6 @@ APPROVALS = 2
 _DENIED = N_("The run was denied")
 _DECLARED, _ADMITTED = N_("declared by {author}"), N_("admitted by {one} and {other}")
 _AUDITED = N_("audited to at least ε = {found} of {spend} in {runs} runs")
-_HUB = Caller(name="cloister", via="system")
 _LATE = N_("a run ended later than its blocks and seconds say")
 _BEYOND = N_("it asked for tables or columns that it does not declare")
 _BROKEN = N_("an audit broke its guarantee")
@@ -225,7 +224,7 @@ def quarantine(hub: Hub, db: Db, algorithm: Algorithm, data_set: DataSet, reason
     if row.stopped is not None:
         return
     row.stopped, row.stopped_by, row.why = hub.now(), "", REASONS[reason]
-    line = _written(hub, db, _HUB, "algorithm.stop", algorithm, data_set, reason=REASONS[reason])
+    line = _written(hub, db, ITSELF, "algorithm.stop", algorithm, data_set, reason=REASONS[reason])
     about = {"algorithm": algorithm.name, "data set": data_set.name, "reason": REASONS[reason]}
     raise_alert(hub, db, algorithm.provider, "algorithm", line, about)
 

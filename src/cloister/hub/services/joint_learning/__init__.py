@@ -10,7 +10,7 @@ What may not live here: a decision about who may what (`access`), sums of owners
 
 from fastapi import APIRouter
 
-from cloister.hub.service import Guide, Link, Service
+from cloister.hub.service import Guide, Link, Service, routes_in
 from cloister.hub.services.joint_learning.exact import EXACT, EXACT_JOB, RESULT, ExactJoint, before
 from cloister.hub.services.joint_learning.learning import LEARN, LEARNING, expected, expected_in_words
 from cloister.hub.services.joint_learning.order import ACTION, JointLearning
@@ -19,10 +19,10 @@ from cloister.hub.web.languages import N_
 
 
 def _pages() -> APIRouter:
-    from cloister.hub.services.joint_learning.pages import EXACT_PATH, PATH, choices, exact_choices, pages
+    from cloister.hub.services.joint_learning.pages import EXACT_PATH, PATH, choices, exact_choices
     from cloister.hub.work.ordering import order_pages
 
-    router = pages()
+    router = routes_in(__name__, "pages")()
     template = "joint_learning/order.html"
     router.include_router(order_pages(LEARNING, JointLearning, PATH, template, more=choices, errors=expected))
     template = "joint_learning/exact.html"
@@ -31,10 +31,9 @@ def _pages() -> APIRouter:
 
 
 def _api() -> APIRouter:
-    from cloister.hub.services.joint_learning.api import api
     from cloister.hub.work.ordering import order_api
 
-    router = api()
+    router = routes_in(__name__, "api")()
     summaries = ("Train directions of several owners", "Estimate what joint learning costs and tells")
     router.include_router(order_api(LEARNING, JointLearning, "/joint-learning", summaries=summaries, errors=expected_in_words))
     exact = ("Train exact directions of rows at sites",)

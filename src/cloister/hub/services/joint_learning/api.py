@@ -1,6 +1,5 @@
 """The API of results that are handed to owners; orders are the frame's."""
 
-from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.responses import Response
 
@@ -42,9 +41,7 @@ class OwnedList(BaseModel):
     items: list[OwnedOut]
 
 
-def api() -> APIRouter:
-    routes = Routes()
-
+def add(routes: Routes) -> None:
     @routes.get(
         "/joint-learning/results", "dataset.see", "List joint results that your rows are in", "The results, the newest first"
     )
@@ -81,5 +78,3 @@ def api() -> APIRouter:
         """From declarations alone: no site is asked, and no row is read."""
         found = before_start(hub, caller, EXACT, body, before)
         return BeforeOut(**{**found, "tells": found["tells"] % found})
-
-    return routes.router

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import APIRouter
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
@@ -21,17 +20,14 @@ PATH = "/joint-learning"
 EXACT_PATH = f"{PATH}/exact"
 
 
-def pages() -> APIRouter:
+def add(routes: Pages) -> None:
     """The file of a result."""
-    routes = Pages()
 
     @routes.get(f"{PATH}/results/{{number}}", "release.download", ticked=True)
     def taken(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """For the owner of a part."""
         found = take_away(hub, caller, number)
         return Response(found.body, headers=attachment(found.name), media_type="application/json")
-
-    return routes.router
 
 
 def exact_choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[str, Any]:

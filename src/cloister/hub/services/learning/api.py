@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -67,8 +67,7 @@ class Curve(BaseModel):
     points: list[dict[str, float]]
 
 
-def api() -> APIRouter:
-    routes = Routes()
+def add(routes: Routes) -> None:
     routes.router.include_router(order_api(FITTING, Training, "/models", summaries=("Train a model",), mark="models"))
 
     @routes.post(
@@ -109,4 +108,3 @@ def api() -> APIRouter:
 
     names, nouns = ("models", "model", "file"), ("models", "a model")
     routes.router.include_router(kind_api(MODEL, LearntLine, Learnt, names=names, nouns=nouns, forms=("json",)))
-    return routes.router

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from sqlalchemy.orm import Session as Db
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -44,8 +44,7 @@ TASKS = {
 """What models say, in the order in which they are offered."""
 
 
-def pages() -> APIRouter:
-    routes = Pages()
+def add(routes: Pages) -> None:
     how: dict[str, Any] = {"more": _choices, "errors": expected, "priced_at": "expected"}
     routes.router.include_router(order_pages(FITTING, Training, "/learn", "learning/learn.html", **how))
 
@@ -75,8 +74,6 @@ def pages() -> APIRouter:
             problem = beside_form(error)
             return await run_in_threadpool(lambda: release_page(request, hub, caller, number, MODEL, problem=problem))
         return Response(body, headers=attachment(f"predictions-{number}.csv"), media_type="text/csv; charset=utf-8")
-
-    return routes.router
 
 
 def _free(

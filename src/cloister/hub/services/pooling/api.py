@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict
 
 from cloister.hub.description import example
@@ -33,9 +33,7 @@ class Comparing(BaseModel):
     purpose: Line = ""
 
 
-def api() -> APIRouter:
-    routes = Routes()
-
+def add(routes: Routes) -> None:
     @routes.get(
         "/pooled-datasets",
         "dataset.see",
@@ -72,5 +70,3 @@ def api() -> APIRouter:
         """Of the whole, of each part that you may ask, and of all parts added up. Nothing is spent."""
         with hub.database.reading() as db:
             return compare(hub, db, caller, pool_named(hub, db, caller, name), body.sql, body.spend, body.purpose)
-
-    return routes.router

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
@@ -21,9 +21,7 @@ _MOST = 200
 Name = Annotated[str, Path(max_length=63)]
 
 
-def pages() -> APIRouter:
-    routes = Pages()
-
+def add(routes: Pages) -> None:
     @routes.get("/pools", "dataset.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return _page(request, hub, caller)
@@ -56,8 +54,6 @@ def pages() -> APIRouter:
         except CloisterError as error:
             return _one(request, hub, caller, name, error=error, typed=form)
         return _one(request, hub, caller, name, found=found, typed=form)
-
-    return routes.router
 
 
 def _page(

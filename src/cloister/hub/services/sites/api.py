@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.crypto import fingerprint
@@ -102,9 +102,7 @@ class JointList(BaseModel):
     items: list[JointOut]
 
 
-def api() -> APIRouter:
-    routes = Routes()
-
+def add(routes: Routes) -> None:
     @routes.get(
         "/joint-datasets",
         "dataset.register",
@@ -143,8 +141,6 @@ def api() -> APIRouter:
         """By the next roster, which all of its sites signed, a site with another key by its old one too. The budget stays."""
         change_roster(hub, caller, name, json.dumps(body.roster), json.dumps(body.signatures))
         return _out(hub, caller, name)
-
-    return routes.router
 
 
 def _out(hub: Hub, caller: Caller, name: str) -> JointOut:

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -24,9 +24,8 @@ _LONG = 2**20
 Name = Annotated[str, Path(max_length=63)]
 
 
-def pages() -> APIRouter:
+def add(routes: Pages) -> None:
     """All routes. Who includes them serves them, so sites can call this process."""
-    routes = Pages()
 
     @routes.get("/sites", "dataset.register")
     def sites(request: Request, hub: HubDep, caller: PersonDep) -> Response:
@@ -72,8 +71,6 @@ def pages() -> APIRouter:
         if found is None:
             return unknown_party(name, 403 if signed else 404)
         return await found.polled(request)
-
-    return routes.router
 
 
 def _asked(form: Form, population: str) -> Joining:

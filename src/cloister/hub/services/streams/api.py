@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import Header, Query, Request
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
@@ -151,8 +151,7 @@ def line_of(row: HeldStream) -> StreamLine:
     return read_of(StreamLine, row, **told)
 
 
-def api() -> APIRouter:
-    routes = Routes()
+def add(routes: Routes) -> None:
     _owning(routes)
     _reading(routes)
 
@@ -165,8 +164,6 @@ def api() -> APIRouter:
         """By a device, whose key is in the header `Device-Key`; needs no session. Each reading says when (`at`: ISO text or
         seconds since 1970), and may have an `id`: one that is there already waits once. Beyond the device's quota: 429."""
         return ReceivedReadings(**receive(hub, Sent(number, device_key, batch.readings)))
-
-    return routes.router
 
 
 def _owning(routes: Routes) -> None:

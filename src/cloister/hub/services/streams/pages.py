@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
 
@@ -46,9 +46,7 @@ _FIRST: dict[str, Any] = {
 }
 
 
-def pages() -> APIRouter:
-    routes = Pages()
-
+def add(routes: Pages) -> None:
     @routes.get("/streams", "stream.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
         """Those that one may see, and the form of a new one."""
@@ -101,8 +99,6 @@ def pages() -> APIRouter:
         return _act(request, hub, caller, number, lambda db: close_stream(hub, db, caller, number)) or go(
             request, f"/streams/{number}", request_gettext(request)("The stream is closed.")
         )
-
-    return routes.router
 
 
 def _declared(typed: dict[str, Any]) -> Declared:

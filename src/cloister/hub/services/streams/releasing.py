@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
 from cloister.hub.database import of_each
-from cloister.hub.hub import Caller, Hub
+from cloister.hub.hub import ITSELF, Hub
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamStep
 from cloister.hub.services.streams.intake import waiting_of
@@ -48,7 +48,7 @@ def release_due(hub: Hub) -> int:
                 released += _release(hub, number, declared, taken, owner)
             except SeriesEnded:  # or readings of people would wait for ever
                 with hub.database.begin() as db:
-                    end_stream(hub, db, Caller(name="cloister", via="system"), db.get_one(HeldStream, number))
+                    end_stream(hub, db, ITSELF, db.get_one(HeldStream, number))
             except (CloisterError, SQLAlchemyError) as error:  # one that goes no further does not hold up the others
                 _LOG.warning("steps of a stream were not released: %s", type(error).__name__)
         return released

@@ -7,7 +7,7 @@ import json
 from datetime import datetime
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Body, Query
+from fastapi import Body, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -110,14 +110,12 @@ _FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": 
 _RESULTS: dict[int | str, dict[str, Any]] = {**_FILE, 202: {"model": Looking, "description": "A job looks for words first"}}
 
 
-def api() -> APIRouter:
-    routes = Routes()
+def add(routes: Routes) -> None:
     _drafts(routes)
     _running(routes)
     _answering(routes)
     _learning(routes)
     joint_api.add(routes)
-    return routes.router
 
 
 def _drafts(routes: Routes) -> None:

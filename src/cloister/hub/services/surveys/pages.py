@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
@@ -45,14 +45,12 @@ _PAGE = 30
 _TYPED = ("name", "text", *dict.fromkeys(name for names in FIELDS.values() for name in names))
 
 
-def pages() -> APIRouter:
-    routes = Pages()
+def add(routes: Pages) -> None:
     _composing(routes)
     _responding(routes)
     _running(routes)
     _learning(routes)
     joint_pages.add(routes)
-    return routes.router
 
 
 def _composing(routes: Pages) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
@@ -100,9 +100,7 @@ class Version(BaseModel):
     version: int
 
 
-def api() -> APIRouter:
-    routes = Routes()
-
+def add(routes: Routes) -> None:
     @routes.post(
         "/uploads/masked",
         "dataset.register",
@@ -170,5 +168,3 @@ def api() -> APIRouter:
         alone. What is left out stays."""
         verified = None if body.verified is None else body.verified.model_dump()
         keep_scores(hub, caller, name, body.scores, verified, body.layers)
-
-    return routes.router

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -21,9 +21,7 @@ from cloister.hub.web.routing import Pages
 _Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 
 
-def pages() -> APIRouter:
-    routes = Pages()
-
+def add(routes: Pages) -> None:
     @routes.get("/masked", "dataset.register")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return _page(request, hub, caller)
@@ -57,8 +55,6 @@ def pages() -> APIRouter:
     def one(request: Request, hub: HubDep, caller: PersonDep, name: _Name) -> Response:
         found = standing(hub, caller, name)
         return render(request, "vault/one.html", each=found, hub_fingerprint=fingerprint(key_of(hub).public))
-
-    return routes.router
 
 
 def _asked(form: Form, population: str) -> NewMaskedDataSet:
