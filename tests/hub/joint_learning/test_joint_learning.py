@@ -203,7 +203,13 @@ def test_the_form_shows_cost_time_and_what_it_tells(play: Play) -> None:
     form = {**ORDER, "form_token": token, "key": key, "label": "", "method": "PCA"}
     shown = play.lead.client.post("/joint-learning/price", data=form)
     assert shown.status_code == 200, shown.text
-    for words in ("Before it starts", "Content of the output", "several times as long on busy ones", "1 of 3 directions", "south"):
+    for words in (
+        "Before it starts",
+        "Content of the output",
+        "several times as long on busy ones",
+        "1 of 3 directions",
+        "south",
+    ):
         assert words in shown.text, words
     sent = play.lead.client.post("/joint-learning", data=form)
     assert sent.status_code == 303, sent.text
