@@ -99,7 +99,7 @@ def check_words(tokens: Sequence[Token]) -> None:
         raise refused("The query is not supported", "it must be exactly one statement", EXAMPLE)
     first = next((place for place, kind in enumerate(kinds) if kind is not TokenType.L_PAREN), 0)
     if kinds[first] not in (TokenType.SELECT, TokenType.WITH, TokenType.FROM):
-        raise refused(f"{clipped(tokens[first].text)} is not supported", "a query begins with SELECT, or with WITH", EXAMPLE)
+        raise refused(f"{clipped(tokens[first].text)} is not supported", "only SELECT is answered", EXAMPLE)
     if sum(kind in _JOINING for kind in kinds) > _MOST_CONDITIONS:
         raise refused("The query is not supported", f"more than {_MOST_CONDITIONS} conditions are joined in it", "x IN (1, 2, 3)")
     _check_nesting(kinds)
