@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from cloister.errors import InvalidParameter, UnsupportedQuery, check_one_of
+from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy.rational import exact
 from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Text
 from cloister.tables.declaring.moments import Moment
@@ -136,7 +136,8 @@ class Compare(Expression):
     right: Expression
 
     def __post_init__(self) -> None:
-        check_one_of(self.op, "op", OPERATORS, why="it is not a comparison", instead='op="<="')
+        if self.op not in OPERATORS:
+            raise InvalidParameter(f"op={self.op!r} is invalid", why="it is not a comparison", instead='op="<="')
         for side in (self.left, self.right):
             if not isinstance(side, Column | Literal):
                 raise UnsupportedQuery(
