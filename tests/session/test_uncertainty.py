@@ -151,6 +151,12 @@ def test_many_sums_at_once_are_never_narrower_than_the_closed_form() -> None:
             assert found <= truth * (1.12 if confidence < 0.8 else 1.06), (weights, confidence)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_margin_that_no_double_holds_is_infinite_and_nothing_is_printed() -> None:
+    noise = (Term(1.0, DiscreteLaplace(scale=100)),)
+    assert half_widths({"a": np.array([1e160])}, {"a": noise}, 0.95).tolist() == [math.inf]
+
+
 @pytest.mark.parametrize("scale", ["0.3", 1, 3, 8, 20])
 def test_many_sums_at_once_feel_the_steps_of_discrete_noises(scale: object) -> None:
     for noise in (DiscreteLaplace(scale=scale), DiscreteGaussian(scale=scale)):

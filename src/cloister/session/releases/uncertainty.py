@@ -160,6 +160,7 @@ def gathered_kinds(terms: Iterable[Term]) -> tuple[Kind, ...]:
     return tuple(Kind(*place, number) for place, number in sorted(found.items()))
 
 
+@np.errstate(over="ignore")  # a margin that no double holds is infinite
 def half_widths(weights: Mapping[str, Floats], terms: Mapping[str, Terms], confidence: float) -> Floats:
     """For many weighted sums of the same noises at once: for each the half-width that `half_width` would find, or a little more.
 
