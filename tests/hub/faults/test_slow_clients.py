@@ -165,7 +165,12 @@ def test_who_was_shut_out_while_they_sent_does_nothing_more(
         f"Content-Length: {len(body)}",
     )
     known: list[Caller] = []
-    monkeypatch.setattr(middleware, "identify", lambda *given: known.append(sessions.identify(*given)) or known[-1])
+
+    def identify(*given: Any) -> Caller:
+        known.append(sessions.identify(*given))
+        return known[-1]
+
+    monkeypatch.setattr(middleware, "identify", identify)
     with connected(address, "\r\n".join(lines).encode() + b"\r\n\r\n", body[:5]) as connection:
         until(lambda: known and known[0].id == leaver.id)
         SHUT_OUT[how](house, leaver)
