@@ -112,11 +112,15 @@ def test_rotate_key_changes_the_key_and_nothing_that_it_keeps(data: Path, tmp_pa
     (tmp_path / "new.key").write_text(cloister("hub", "key").stdout)
     assert "keys are wrapped" in cloister("hub", "rotate-key", str(tmp_path / "new.key"), "--data", str(data)).stdout
     assert "another master key" in cloister("hub", "link", "--data", str(data), code=1).stderr
+    again = cloister("hub", "rotate-key", str(tmp_path / "new.key"), "--data", str(data))
+    assert "keys are wrapped" in again.stdout, "a run that was killed when it had done everything, once more"
+    (tmp_path / "third.key").write_text(cloister("hub", "key").stdout)
+    assert "another master key" in cloister("hub", "rotate-key", str(tmp_path / "third.key"), "--data", str(data), code=1).stderr
     (tmp_path / "new.key").replace(data / "master.key")
-    again = House(data, Clock())
-    assert again.hub.secret("ledger") == sealed
-    assert again.hub.ledger.verify()
-    again.close()
+    house = House(data, Clock())
+    assert house.hub.secret("ledger") == sealed
+    assert house.hub.ledger.verify()
+    house.close()
 
 
 def test_backup_restore_and_thaw_from_end_to_end(data: Path, tmp_path: Path) -> None:

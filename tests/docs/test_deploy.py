@@ -19,7 +19,7 @@ DEPLOY = ROOT / "docs" / "deploy"
 QUESTION = "SELECT COUNT(*) AS n FROM people WHERE age > {}"
 
 
-def script(name: str, **variables: object) -> str:
+def script(name: str | Path, **variables: object) -> str:
     """Run a script of the page as cron would: what it said."""
     environment = {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -105,6 +105,22 @@ def test_the_key_is_changed(hub: tuple[Path, str]) -> None:
     shutil.copy(folder / "master.key.old", folder / "master.key")
     with pytest.raises(cl.CloisterError, match="could not be read"):
         House(folder, Clock())
+
+
+@pytest.mark.parametrize("last", ["cloister hub rotate-key", 'mv "$DATA/master.key" '])
+def test_a_change_of_key_that_is_killed_after_its_last_step_goes_on(hub: tuple[Path, str], tmp_path: Path, last: str) -> None:
+    """Run again, it wrote another key over the only one that opened the hub."""
+    folder, token = hub
+    before = (folder / "master.key").read_text()
+    text = (DEPLOY / "rotate-key.sh").read_text()
+    at = text.index("\n", text.index(last))
+    (tmp_path / "killed.sh").write_text(f"{text[:at]}\nkill -9 $$\n{text[at:]}")
+    with pytest.raises(AssertionError):
+        script(tmp_path / "killed.sh", DATA=folder)
+    new = (folder / "master.key.new").read_text()
+    script("rotate-key.sh", DATA=folder)
+    assert ((folder / "master.key").read_text(), (folder / "master.key.old").read_text()) == (new, before)
+    assert ask(folder, 60, token) == 201
 
 
 def test_every_script_is_on_the_page() -> None:

@@ -156,12 +156,18 @@ def rotate_key(settings: Settings, new: Path) -> None:
     cloister hub key > new.key
     cloister hub rotate-key new.key --data /srv/cloister
     """
+    from cloister.crypto import WrongKey
     from cloister.hub.keys import hub_keyring, master_key, rotate
     from cloister.hub.locks import exclusive_lock
 
     of_a_hub(settings)
-    with exclusive_lock(settings, "The master key was not changed"), open_hub(settings, services=False) as opened:
-        counted = rotate(opened, hub_keyring(master_key(None, new, make=False)))
+    with exclusive_lock(settings, "The master key was not changed"):
+        try:
+            opened = open_hub(settings, services=False)
+        except WrongKey:  # a run that was interrupted had done all of it
+            opened = open_hub(dataclasses.replace(settings, master_key="", master_key_file=str(new)), services=False)
+        with opened:
+            counted = rotate(opened, hub_keyring(master_key(None, new, make=False)))
     click.echo(f"{counted} keys are wrapped by {new.name}; put it in the place of the old one before the hub starts")
 
 

@@ -34,6 +34,7 @@ from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -41,12 +42,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.database import LEFT_OUT
 from cloister.hub.guard import check_action
-from cloister.hub.hub import NOBODY, Caller, Hub, left_out_for
+from cloister.hub.hub import NOBODY, Caller, Hub, left_out_for, person_of
+from cloister.hub.platform.accounts import identify
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.sent_once import sent_once
 from cloister.hub.service import Direct
 from cloister.hub.settings import listed
 from cloister.hub.web.errors import answer, failed, refusal
+from cloister.hub.work.recheck import check_unchanged
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self';"
@@ -107,8 +110,6 @@ class Middleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        from cloister.hub.platform.accounts import identify
-
         if scope["method"] == "HEAD":
             scope, send = {**scope, "method": "GET"}, _bodiless(send)
         request = Request(scope, receive)
@@ -117,7 +118,8 @@ class Middleware:
         path = scope["path"]
         begun = time.perf_counter()
         send_on = self._with_headers(send, path)
-        limited = receive
+        limited, caller, writes = receive, NOBODY, scope["method"] not in _SAFE
+        problem: Problem | None = None
         try:
             self._check_host(request)
             self._check_origin(request)
@@ -131,30 +133,27 @@ class Middleware:
                     await self._directly(request, direct, given, limited, self._counted(scope, send_on, begun))
                     return
             if not path.startswith("/static/"):
-                request.state.caller = await run_in_threadpool(identify, self.hub, request)
+                request.state.caller = caller = await run_in_threadpool(identify, self.hub, request)
+                if writes and path.startswith(_UNLIMITED):
+                    limited = self._to_its_end(request, limited, caller)
+                elif writes and not isinstance(limited, _Whole):
+                    limited = await self._arrived(limited, caller.id or str(state["address"]))
+                    request.state.caller = caller = await run_in_threadpool(identify, self.hub, request)  # it may come for days
         except _Misdirected:
             scope["headers"] = [each for each in scope["headers"] if each[0] != b"host"]  # nothing is made of that name
-            why, line = (
-                "the Host header names no address of this hub",
-                'address = "https://…", or hosts = "…", in the hub\'s settings',
-            )
+            why = "the Host header names no address of this hub"
+            line = 'address = "https://…", or hosts = "…", in the hub\'s settings'
             problem = Problem(status=421, code="misdirected", title="The request was refused", why=why, instead=line)
-            await answer(Request(scope), problem)(scope, receive, send_on)
-            return
         except _TooLarge:
             problem = Problem(status=413, code="too-large", title="The request is too large", instead="an upload for files")
-            await answer(request, problem)(scope, receive, send_on)
-            return
         except CloisterError as error:
-            await answer(request, problem_of(error))(scope, receive, send_on)
+            problem = problem_of(error)
+        if problem is not None:
+            await answer(Request(scope), problem)(scope, receive, send_on)
             return
-        caller = getattr(request.state, "caller", None)
         passed = self._counted(scope, self._naming_left_out(send_on, caller) if path.startswith(_API) else send_on, begun)
         LEFT_OUT.set([])
-        who = (caller.id if caller is not None else "") or str(state["address"])
-        known = caller is not None and caller.signed_in
-        if scope["method"] not in _SAFE and not path.startswith(_UNLIMITED) and not isinstance(limited, _Whole):
-            limited = await self._arrived(limited, who)
+        who, known = caller.id or str(state["address"]), caller.signed_in
         if scope["method"] != "POST" or not (path.startswith(_QUESTIONS) or _REFRESH.fullmatch(path)):
             place = await self._shares.enter(*_share_of(scope["method"], path), who=who, known=known)
             try:
@@ -177,6 +176,19 @@ class Middleware:
         finally:
             self._shares.leave(place)
 
+    def _to_its_end(self, request: Request, receive: Receive, began: Caller) -> Receive:
+        """A body that is read as it comes is refused at its end, where its sender may do something else by then."""
+
+        async def received() -> Message:
+            message = await receive()
+            if began.signed_in and message["type"] == "http.request" and not message.get("more_body", False):
+                request.state.caller = await run_in_threadpool(identify, self.hub, request)
+                person_of(request)
+                await run_in_threadpool(check_unchanged, self.hub, began)
+            return message
+
+        return received
+
     async def _directly(self, request: Request, direct: Direct, given: tuple[Any, ...], receive: Receive, send: Send) -> None:
         """One step in one thread, and what it answers."""
         token = hash(request.headers["authorization"])
@@ -191,8 +203,6 @@ class Middleware:
         await response(request.scope, receive, send)
 
     def _answered(self, request: Request, direct: Direct, given: tuple[Any, ...]) -> Response:
-        from cloister.hub.platform.accounts import identify
-
         try:
             request.state.caller = caller = identify(self.hub, request)
             if len(self._whose) > _TOKENS:
@@ -249,9 +259,8 @@ class Middleware:
     def _check_origin(self, request: Request) -> None:
         """Refuse what comes from another site; before it, an address that no route may read."""
         if b"%00" in request.scope["query_string"]:
-            raise InvalidParameter(
-                "The request is invalid", why="its address holds a character of code 0", instead="the address without %00"
-            )
+            why = "its address holds a character of code 0"
+            raise InvalidParameter("The request is invalid", why=why, instead="the address without %00")
         if request.method in _SAFE:
             return
         site = request.headers.get("sec-fetch-site")
@@ -262,9 +271,8 @@ class Middleware:
             here = f"{request.scope['scheme']}://{request.headers.get('host', '')}"
             foreign = foreign or bool(self.hub.settings.address) or origin != here
         if foreign:
-            raise AccessDenied(
-                "The request was denied", why="it comes from another site", instead="the hub's own pages, or an API token"
-            )
+            why, instead = "it comes from another site", "the hub's own pages, or an API token"
+            raise AccessDenied("The request was denied", why=why, instead=instead)
 
     def _limited(self, request: Request, receive: Receive) -> Receive:
         """The body in pieces, up to the limit; what is read as it comes has a limit of its own."""
@@ -281,8 +289,6 @@ class Middleware:
             if message["type"] == "http.request":
                 seen += len(message.get("body", b""))
                 if seen > _BODY:
-                    from starlette.exceptions import HTTPException
-
                     raise HTTPException(413)
             return message
 
@@ -300,11 +306,11 @@ class Middleware:
 
         return sent
 
-    def _naming_left_out(self, send: Send, caller: Caller | None) -> Send:
+    def _naming_left_out(self, send: Send, caller: Caller) -> Send:
         """A program is told by a header which rows a list went on without; a page says it itself."""
 
         async def sent(message: Message) -> None:
-            names = left_out_for(caller or NOBODY) if message["type"] == "http.response.start" else []
+            names = left_out_for(caller) if message["type"] == "http.response.start" else []
             if names:
                 header = (b"cloister-left-out", "; ".join(names).encode("ascii", "replace"))
                 message["headers"] = [*message.get("headers", []), header]

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session as Db
 
-from cloister.hub.hub import Hub
+from cloister.hub import middleware
+from cloister.hub.hub import Caller, Hub
+from cloister.hub.platform.accounts import cookie_name, sessions
 from cloister.hub.platform.catalogue.sources import table_store_of
+from cloister.hub.records.accounts import Person, PersonRole
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.serving import Connection
-from tests.hub.house import House, served
+from tests.hub.house import House, Visitor, served
 
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.01"}
 BEGUN = b"POST /api/v1/questions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 400\r\n"
@@ -126,6 +130,65 @@ def test_a_half_sent_upload_leaves_nothing(house: House, address: str, monkeypat
     with house.hub.database.reading() as db:
         assert db.scalar(select(func.count()).select_from(Arrival)) == 0
     assert asked(house, address) == 201
+
+
+SHUT_OUT: dict[str, Callable[[House, Visitor], None]] = {
+    "blocked": lambda house, who: _change(house, lambda db: setattr(db.get_one(Person, who.id), "blocked", True)),
+    "signed out": lambda house, who: _change(house, lambda db: sessions.end_all(db, who.id)),
+    "without roles": lambda house, who: _change(
+        house, lambda db: db.execute(delete(PersonRole).where(PersonRole.person == who.id))
+    ),
+}
+
+
+@pytest.mark.parametrize("how", SHUT_OUT)
+@pytest.mark.parametrize(
+    ("method", "path", "kind", "body"),
+    [
+        pytest.param("PUT", "/people/{person}/roles", "application/json", b'{"roles": ["administrator"]}', id="a whole body"),
+        pytest.param("POST", "/uploads", "text/csv", b"age,sex\n30,F\n", id="as it comes"),
+    ],
+)
+def test_who_was_shut_out_while_they_sent_does_nothing_more(
+    house: House, address: str, monkeypatch: pytest.MonkeyPatch, how: str, method: str, path: str, kind: str, body: bytes
+) -> None:
+    """A drop now and then keeps a body open for days: it could be ended long after the account was blocked."""
+    house.person("administrator")
+    leaver, friend = house.person("administrator", "owner"), house.person("analyst")
+    cookie, csrf = cookie_name(house.settings), leaver.csrf()["X-CSRF-Token"]
+    lines = (
+        f"{method} /api/v1{path.format(person=friend.id)} HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Cookie: {cookie}={leaver.client.cookies[cookie]}",
+        f"X-CSRF-Token: {csrf}",
+        f"Content-Type: {kind}",
+        f"Content-Length: {len(body)}",
+    )
+    known: list[Caller] = []
+
+    def identify(*given: Any) -> Caller:
+        known.append(sessions.identify(*given))
+        return known[-1]
+
+    monkeypatch.setattr(middleware, "identify", identify)
+    with connected(address, "\r\n".join(lines).encode() + b"\r\n\r\n", body[:5]) as connection:
+        until(lambda: known and known[0].id == leaver.id)
+        SHUT_OUT[how](house, leaver)
+        connection.sendall(body[5:])
+        assert connection.recv(12)[9:] in (b"401", b"403", b"409")
+    with house.hub.database.reading() as db:
+        assert db.scalar(select(PersonRole).where(PersonRole.person == friend.id, PersonRole.role == "administrator")) is None
+        assert db.scalar(select(func.count()).select_from(Arrival)) == 0
+    assert files(house.hub) == []
+
+
+def roles_gone(db: Db, person: str) -> None:
+    db.execute(delete(PersonRole).where(PersonRole.person == person))
+
+
+def _change(house: House, act: Callable[[Db], object]) -> None:
+    with house.hub.database.begin() as db:
+        act(db)
 
 
 def files(hub: Hub) -> list[str]:
