@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 
@@ -87,9 +87,10 @@ class Lazily:
         """The names, for `__all__`."""
         return sorted(self.homes)
 
-    def dir(self) -> list[str]:
-        """The names, for `__dir__`."""
-        return self.all
+    @property
+    def public(self) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+        """What a package offers as `__all__`, `__getattr__` and `__dir__`."""
+        return self.all, self.get, lambda: self.all
 
     def get(self, name: str) -> object:
         """What stands behind a name, for `__getattr__`; a missing package is said with the line that installs it."""

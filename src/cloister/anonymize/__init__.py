@@ -74,8 +74,4 @@ if TYPE_CHECKING:
     from cloister.anonymize.searches.mondrian import Mondrian as Mondrian
     from cloister.anonymize.searches.topdown import TopDown as TopDown
 
-_lazily = Lazily(__name__, extras={"polars": "anonymize", "scipy": "anonymize", "sklearn": "anonymize"})
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__, extras=dict.fromkeys(("polars", "scipy", "sklearn"), "anonymize")).public

@@ -40,8 +40,4 @@ if TYPE_CHECKING:
     from cloister.compress.projections import RUCA as RUCA
     from cloister.compress.scatter import Scatter as Scatter
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

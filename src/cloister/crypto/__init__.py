@@ -51,8 +51,4 @@ if TYPE_CHECKING:
     from cloister.crypto.tls import client_context as client_context
     from cloister.crypto.tls import server_context as server_context
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

@@ -30,8 +30,4 @@ if TYPE_CHECKING:
     from cloister.guests.trial import run_tests as run_tests
     from cloister.guests.trial import run_trial as run_trial
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar, cast
 from sqlalchemy import JSON, ColumnElement, Connection, DateTime, Engine, MetaData, String, create_engine, event, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.orm import DeclarativeBase, ORMExecuteState, Session, sessionmaker
+from sqlalchemy.orm import DeclarativeBase, Mapped, ORMExecuteState, Session, mapped_column, sessionmaker
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -250,6 +250,14 @@ class Base(DeclarativeBase):
         list[str]: Shaped(list),
         list[Any]: Shaped(list),
     }
+
+
+class Identified(Base):
+    """What has an id of its own (`ids.new_id`)."""
+
+    __abstract__ = True
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True, sort_order=-1)
 
 
 def every_model() -> None:

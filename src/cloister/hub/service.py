@@ -187,3 +187,17 @@ def routes_in(package: str, name: str, *parts: str) -> Callable[[], APIRouter]:
         return made.router
 
     return routes
+
+
+def routes_of(*parts: Callable[[], APIRouter]) -> Callable[[], APIRouter]:
+    """All of these, in their order."""
+
+    def routes() -> APIRouter:
+        from cloister.hub.web.routing import Routes
+
+        made = Routes()
+        for part in parts:
+            made.router.include_router(part())
+        return made.router
+
+    return routes

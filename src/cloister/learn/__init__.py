@@ -65,8 +65,4 @@ if TYPE_CHECKING:
     from cloister.learn.networks.accountant import noise_for as noise_for
     from cloister.learn.networks.neural import NeuralClassifier as NeuralClassifier
 
-_lazily = Lazily(__name__, extras={"sklearn": "learn", "scipy": "learn"})
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__, extras={"sklearn": "learn", "scipy": "learn"}).public

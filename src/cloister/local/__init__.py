@@ -68,8 +68,4 @@ if TYPE_CHECKING:
     from cloister.local.protocols.shuffling import local_epsilon_for as local_epsilon_for
     from cloister.local.protocols.shuffling import shuffle as shuffle
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

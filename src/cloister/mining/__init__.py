@@ -60,8 +60,4 @@ if TYPE_CHECKING:
     from cloister.mining.top_tables import top_itemsets as top_itemsets
 
 _EXTRAS = {"sklearn": "learn", "scipy": "mining", "efficient_apriori": "mining"}
-_lazily = Lazily(__name__, extras=_EXTRAS)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__, extras=_EXTRAS).public

@@ -49,8 +49,4 @@ if TYPE_CHECKING:
     from cloister.noise.staircase import Staircase as Staircase
     from cloister.noise.vector import VectorMechanism as VectorMechanism
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

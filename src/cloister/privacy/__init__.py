@@ -90,8 +90,4 @@ if TYPE_CHECKING:
     from cloister.privacy.sensitivity import Neighbours as Neighbours
     from cloister.privacy.sensitivity import Sensitivity as Sensitivity
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

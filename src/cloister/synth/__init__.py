@@ -48,8 +48,4 @@ if TYPE_CHECKING:
     from cloister.synth.states import Calendar as Calendar
     from cloister.synth.states import QuantileBins as QuantileBins
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

@@ -68,8 +68,4 @@ if TYPE_CHECKING:
     from cloister.together.site import Asked as Asked
     from cloister.together.site import Site as Site
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

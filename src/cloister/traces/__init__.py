@@ -78,8 +78,4 @@ if TYPE_CHECKING:
     from cloister.traces.window_stream import LocalLevel as LocalLevel
     from cloister.traces.window_stream import WindowStream as WindowStream
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

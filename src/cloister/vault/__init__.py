@@ -65,8 +65,4 @@ if TYPE_CHECKING:
     from cloister.vault.weak import Deterministic as Deterministic
     from cloister.vault.weak import OrderRevealing as OrderRevealing
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

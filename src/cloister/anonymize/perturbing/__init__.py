@@ -57,8 +57,4 @@ if TYPE_CHECKING:
     from cloister.anonymize.perturbing.swapping import Shuffle as Shuffle
     from cloister.anonymize.perturbing.swapping import Swapped as Swapped
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

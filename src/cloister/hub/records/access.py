@@ -6,15 +6,14 @@ from typing import Any
 from sqlalchemy import ForeignKey, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Base, Identified
 
 
-class Grant(Base):
+class Grant(Identified):
     """A role on an object: its attributes say who is in it, its rules what they may do (`policy/facts.py` reads both)."""
 
     __tablename__ = "grant_"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     kind: Mapped[str] = mapped_column(String(20))
     """data-set, algorithm or project."""
     object: Mapped[str] = mapped_column(String(32), index=True)
@@ -28,12 +27,11 @@ class Grant(Base):
     request: Mapped[str] = mapped_column(String(32), default="")
 
 
-class AccessRequest(Base):
+class AccessRequest(Identified):
     """Somebody asks an owner for access."""
 
     __tablename__ = "access_request"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     data_set: Mapped[str] = mapped_column(ForeignKey("data_set.id"), index=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     project: Mapped[str] = mapped_column(String(32), default="")
@@ -59,12 +57,11 @@ class Message(Base):
     created: Mapped[datetime]
 
 
-class InstitutionRule(Base):
+class InstitutionRule(Identified):
     """A rule of the institution, above what owners decide."""
 
     __tablename__ = "institution_rule"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     title: Mapped[str] = mapped_column(String(200))
     rule: Mapped[dict[str, Any]]
     made_by: Mapped[str] = mapped_column(ForeignKey("person.id"))
@@ -72,12 +69,11 @@ class InstitutionRule(Base):
     ended: Mapped[datetime | None] = mapped_column(default=None)
 
 
-class Project(Base):
+class Project(Identified):
     """A workspace: one study, its members, the data sets of several owners, what was asked and released."""
 
     __tablename__ = "project"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     name: Mapped[str] = mapped_column(String(63), unique=True)
     title: Mapped[str] = mapped_column(String(200))
     purpose: Mapped[str] = mapped_column(default="")
@@ -119,12 +115,11 @@ class ProjectDataSet(Base):
     approved_by: Mapped[str] = mapped_column(String(32), default="")
 
 
-class Algorithm(Base):
+class Algorithm(Identified):
     """An algorithm or a service as an object with a policy of its own."""
 
     __tablename__ = "algorithm"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     name: Mapped[str] = mapped_column(String(63), unique=True)
     title: Mapped[str] = mapped_column(String(200))
     about: Mapped[str] = mapped_column(default="")
@@ -139,7 +134,7 @@ class Algorithm(Base):
     withdrawn: Mapped[datetime | None] = mapped_column(default=None)
 
 
-class GuestReview(Base):
+class GuestReview(Identified):
     """What is known of an algorithm's code near one data set: the audit, who approved it, and whether it was stopped.
 
     The code of an algorithm never changes under its id. What the data set declares of the columns that it reads may change, and
@@ -149,7 +144,6 @@ class GuestReview(Base):
     __tablename__ = "guest_review"
     __table_args__ = (UniqueConstraint("algorithm", "data_set"),)
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     algorithm: Mapped[str] = mapped_column(ForeignKey("algorithm.id"), index=True)
     data_set: Mapped[str] = mapped_column(ForeignKey("data_set.id"), index=True)
     declared: Mapped[str] = mapped_column(String(64), default="")
@@ -166,12 +160,11 @@ class GuestReview(Base):
     created: Mapped[datetime]
 
 
-class BudgetRequest(Base):
+class BudgetRequest(Identified):
     """Somebody asks for more of a population's budget."""
 
     __tablename__ = "budget_request"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     population: Mapped[str] = mapped_column(ForeignKey("population.name"), index=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     project: Mapped[str] = mapped_column(String(32), default="")

@@ -10,19 +10,18 @@ from sqlalchemy import ForeignKey, String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from cloister.errors import InvalidParameter, Missing
-from cloister.hub.database import Base
+from cloister.hub.database import Base, Identified
 
 _EMAIL = re.compile(r"[^\s@<>\"(),:;\\\[\]]{1,64}@[^\s@<>\"(),:;\\\[\]]{1,255}")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _LONGEST_EMAIL = 320
 
 
-class Person(Base):
+class Person(Identified):
     """Somebody with a place in the hub. Nobody is deleted, since the audit log names them; anyone who leaves is blocked."""
 
     __tablename__ = "person"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     email: Mapped[str] = mapped_column(String(320), unique=True)
     """As it is compared: case-folded."""
     name: Mapped[str] = mapped_column(String(200))
@@ -71,12 +70,11 @@ class WebSession(Base):
     agent: Mapped[str] = mapped_column(String(200), default="")
 
 
-class ApiToken(Base):
+class ApiToken(Identified):
     """A key for programs: shown once, kept as a digest."""
 
     __tablename__ = "api_token"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     name: Mapped[str] = mapped_column(String(200))
     digest: Mapped[str] = mapped_column(String(64), unique=True)

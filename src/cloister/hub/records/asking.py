@@ -6,15 +6,14 @@ from typing import Any
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Base, Identified
 
 
-class SavedQuestion(Base):
+class SavedQuestion(Identified):
     """A question with a name, to ask again."""
 
     __tablename__ = "saved_question"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     project: Mapped[str] = mapped_column(String(32), default="")
     title: Mapped[str] = mapped_column(String(200))
@@ -28,12 +27,11 @@ class SavedQuestion(Base):
     created: Mapped[datetime]
 
 
-class Dashboard(Base):
+class Dashboard(Identified):
     """A page of answers that somebody arranged; in a project, for its members too."""
 
     __tablename__ = "dashboard"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     project: Mapped[str] = mapped_column(String(32), default="")
     title: Mapped[str] = mapped_column(String(200))

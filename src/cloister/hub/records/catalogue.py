@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Base, Identified
 
 
 class Population(Base):
@@ -28,12 +28,11 @@ class Population(Base):
     created: Mapped[datetime]
 
 
-class DataSet(Base):
+class DataSet(Identified):
     """A table that is registered: what it is called, what is declared of it, and the policy that it carries."""
 
     __tablename__ = "data_set"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     name: Mapped[str] = mapped_column(String(63), unique=True)
     """Its name in questions."""
     title: Mapped[str] = mapped_column(String(200))
@@ -73,13 +72,12 @@ class DataSetPart(Base):
     place: Mapped[int]
 
 
-class DataSetVersion(Base):
+class DataSetVersion(Identified):
     """One state of the rows: a stored file under a key of its own, or a connection."""
 
     __tablename__ = "data_set_version"
     __table_args__ = (UniqueConstraint("data_set", "number"),)
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     data_set: Mapped[str] = mapped_column(ForeignKey("data_set.id"), index=True)
     number: Mapped[int]
     kind: Mapped[str] = mapped_column(String(20))

@@ -6,15 +6,14 @@ from typing import Any
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Identified
 
 
-class Job(Base):
+class Job(Identified):
     """One piece of work."""
 
     __tablename__ = "job"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     kind: Mapped[str] = mapped_column(String(60), index=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     title: Mapped[str] = mapped_column(String(200), default="")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ForeignKey, String, delete
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Identified
 from cloister.hub.ids import new_id
 
 if TYPE_CHECKING:
@@ -20,12 +20,11 @@ VIEW_KEPT = timedelta(days=7)
 """How long one is kept: it holds values of rows, and another costs nothing but time."""
 
 
-class OwnerView(Base):
+class OwnerView(Identified):
     """What was found in a data set for its owner. Its table is called after the first kind there was: trials of anonymising."""
 
     __tablename__ = "anonymizing_trial"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     kind: Mapped[str] = mapped_column(String(20), server_default="trial")
     """As the audit log has it, and as its secret is bound to it."""
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)

@@ -6,15 +6,14 @@ from typing import Any
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Base, Identified
 
 
-class StoredRelease(Base):
+class StoredRelease(Identified):
     """What left, as it left, of whatever kind: its bytes, what it cost, and the policy that it carries."""
 
     __tablename__ = "stored_release"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     project: Mapped[str] = mapped_column(String(32), default="", index=True)
     """In which it was asked for, where its members see it for that; of a kind that they see only when shown, `details` has it."""

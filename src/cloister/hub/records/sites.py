@@ -3,16 +3,15 @@
 from sqlalchemy import BigInteger, Float, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Base, Identified
 
 
-class SiteMessage(Base):
+class SiteMessage(Identified):
     """A message that waits for its answer, of one who asked, gone when it has the answer; or, of no parties, with which answers
     a step of a round ended."""
 
     __tablename__ = "site_message"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     parties: Mapped[str] = mapped_column(String(64), index=True)
     """The digest of the roster."""
     name: Mapped[str]

@@ -6,15 +6,14 @@ from typing import Any
 from sqlalchemy import ForeignKey, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Base, Identified
 
 
-class HeldStream(Base):
+class HeldStream(Identified):
     """A stream, from its opening on: nothing of what is declared changes."""
 
     __tablename__ = "stream"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     owner: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     title: Mapped[str] = mapped_column(String(200))
     declared: Mapped[dict[str, Any]]
@@ -28,12 +27,11 @@ class HeldStream(Base):
     created: Mapped[datetime]
 
 
-class StreamDevice(Base):
+class StreamDevice(Identified):
     """A device: the digest of its key, and what it has used of its quota in the hour."""
 
     __tablename__ = "stream_device"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     stream: Mapped[str] = mapped_column(ForeignKey("stream.id"), index=True)
     name: Mapped[str] = mapped_column(String(100))
     person: Mapped[str] = mapped_column(String(100), default="", server_default="")
@@ -45,12 +43,11 @@ class StreamDevice(Base):
     revoked: Mapped[datetime | None] = mapped_column(default=None)
 
 
-class StreamBatch(Base):
+class StreamBatch(Identified):
     """Readings that wait for a step, encrypted; gone with it."""
 
     __tablename__ = "stream_batch"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     stream: Mapped[str] = mapped_column(ForeignKey("stream.id"), index=True)
     arrived: Mapped[datetime] = mapped_column(index=True)
     last: Mapped[int]

@@ -6,19 +6,18 @@ from typing import Any
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base, Shaped, ShapedText, TextOfJSON
+from cloister.hub.database import Base, Identified, Shaped, ShapedText, TextOfJSON
 
 _UNORDERED = {"sqlite_with_rowid": False}
 """Rows lie in the order of their names, which are chance. SQLite would number them as they come otherwise: the numbers would put
 the reports in order, and a ticket that came with a report beside it."""
 
 
-class HeldSurvey(Base):
+class HeldSurvey(Identified):
     """A survey, from its first draft to its end."""
 
     __tablename__ = "survey"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     title: Mapped[str] = mapped_column(String(200))
     purpose: Mapped[str] = mapped_column(default="")
@@ -53,14 +52,13 @@ class SurveyTicket(Base):
     used: Mapped[bool] = mapped_column(default=False)
 
 
-class SurveyReport(Base):
+class SurveyReport(Identified):
     """What one respondent's machine sent: randomised values. No time, no address, no invitation, and a name by chance, so that
     the reports stand in no order."""
 
     __tablename__ = "survey_report"
     __table_args__ = _UNORDERED
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     survey: Mapped[str] = mapped_column(ForeignKey("survey.id"), index=True)
     body: Mapped[str]
     """As JSON, under a new token: the one that it came with is used up, and kept nowhere beside it."""
@@ -68,22 +66,20 @@ class SurveyReport(Base):
     """Whether the tally holds it."""
 
 
-class SurveyRefusal(Base):
+class SurveyRefusal(Identified):
     """Why a report could not be one, from a short list of reasons. No report is kept that was not believed."""
 
     __tablename__ = "survey_refusal"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     survey: Mapped[str] = mapped_column(ForeignKey("survey.id"), index=True)
     reason: Mapped[str] = mapped_column(String(60))
 
 
-class HeldJointSurvey(Base):
+class HeldJointSurvey(Identified):
     """A survey whose answers this hub and a helper of another institution add up: neither can read one."""
 
     __tablename__ = "joint_survey"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     title: Mapped[str] = mapped_column(String(200))
     purpose: Mapped[str] = mapped_column(default="")

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import Base, Identified
 
 
 class AuditLine(Base):
@@ -51,12 +51,11 @@ class AuditHead(Base):
     hash: Mapped[str] = mapped_column(String(64), default="")
 
 
-class Alert(Base):
+class Alert(Identified):
     """Something about somebody's behaviour that a steward should look at."""
 
     __tablename__ = "alert"
 
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     kind: Mapped[str] = mapped_column(String(40))
     about: Mapped[dict[str, Any]]

@@ -48,8 +48,4 @@ if TYPE_CHECKING:
     from cloister.local.survey.tokens import hash_of as hash_of
     from cloister.local.survey.tokens import issue_tokens as issue_tokens
 
-_lazily = Lazily(__name__)
-
-__all__ = _lazily.all
-__getattr__ = _lazily.get
-__dir__ = _lazily.dir
+__all__, __getattr__, __dir__ = Lazily(__name__).public

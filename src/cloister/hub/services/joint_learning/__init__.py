@@ -8,44 +8,33 @@ What may not live here: a decision about who may what (`access`), sums of owners
 (`cloister.compress`).
 """
 
-from fastapi import APIRouter
+from functools import partial
 
-from cloister.hub.service import Guide, Link, Service, routes_in
+from cloister.hub.service import Guide, Link, Service, routes_in, routes_of
 from cloister.hub.services.joint_learning.exact import EXACT, EXACT_JOB, RESULT, ExactJoint, before
 from cloister.hub.services.joint_learning.learning import LEARN, LEARNING, expected, expected_in_words
 from cloister.hub.services.joint_learning.order import ACTION, JointLearning
+from cloister.hub.services.joint_learning.pages import EXACT_PATH, PATH, choices, exact_choices
 from cloister.hub.services.joint_learning.results import JOINT
 from cloister.hub.web.languages import N_
+from cloister.hub.work.ordering import order_api, order_pages
 
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.joint_learning.pages import EXACT_PATH, PATH, choices, exact_choices
-    from cloister.hub.work.ordering import order_pages
-
-    router = routes_in(__name__, "pages")()
-    template = "joint_learning/order.html"
-    router.include_router(order_pages(LEARNING, JointLearning, PATH, template, more=choices, errors=expected))
-    template = "joint_learning/exact.html"
-    router.include_router(order_pages(EXACT, ExactJoint, EXACT_PATH, template, more=exact_choices, before=before))
-    return router
-
-
-def _api() -> APIRouter:
-    from cloister.hub.work.ordering import order_api
-
-    router = routes_in(__name__, "api")()
-    summaries = ("Train directions of several owners", "Estimate what joint learning costs and tells")
-    router.include_router(order_api(LEARNING, JointLearning, "/joint-learning", summaries=summaries, errors=expected_in_words))
-    exact = ("Train exact directions of rows at sites",)
-    router.include_router(order_api(EXACT, ExactJoint, "/joint-learning/exact", summaries=exact))
-    return router
-
-
+_FORM, _EXACT_FORM = "joint_learning/order.html", "joint_learning/exact.html"
+_SUMMARIES = ("Train directions of several owners", "Estimate what joint learning costs and tells")
+_EXACT_SUMMARIES = ("Train exact directions of rows at sites",)
 SERVICE = Service(
     name="joint learning",
     title=N_("Joint learning"),
-    pages=_pages,
-    api=_api,
+    pages=routes_of(
+        routes_in(__name__, "pages"),
+        partial(order_pages, LEARNING, JointLearning, PATH, _FORM, more=choices, errors=expected),
+        partial(order_pages, EXACT, ExactJoint, EXACT_PATH, _EXACT_FORM, more=exact_choices, before=before),
+    ),
+    api=routes_of(
+        routes_in(__name__, "api"),
+        partial(order_api, LEARNING, JointLearning, PATH, summaries=_SUMMARIES, errors=expected_in_words),
+        partial(order_api, EXACT, ExactJoint, EXACT_PATH, summaries=_EXACT_SUMMARIES),
+    ),
     jobs=(LEARN, EXACT_JOB),
     releases=(JOINT, RESULT),
     links=(Link(N_("Joint learning"), "/joint-learning", ACTION, "data", 33, "people", help="how-to/learn-jointly"),),

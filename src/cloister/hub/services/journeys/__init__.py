@@ -10,34 +10,23 @@ What may not live here: a decision about who may what (`access`), rows of people
 (`cloister.traces`).
 """
 
-from fastapi import APIRouter
+from functools import partial
 
 from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.journeys.fitting import FIT, FITTING, expected
 from cloister.hub.services.journeys.models import JOURNEYS
-from cloister.hub.services.journeys.order import JourneyOrder
+from cloister.hub.services.journeys.order import JourneyOrder, choices
 from cloister.hub.web.languages import N_
+from cloister.hub.work.ordering import order_api, order_pages
 
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.journeys.order import choices
-    from cloister.hub.work.ordering import order_pages
-
-    return order_pages(FITTING, JourneyOrder, "/synthesise-journeys", "journeys/order.html", more=choices, errors=expected)
-
-
-def _api() -> APIRouter:
-    from cloister.hub.work.ordering import order_api
-
-    summaries = ("Release synthetic journeys", "Estimate the cost of synthetic journeys")
-    return order_api(FITTING, JourneyOrder, "/journeys", summaries=summaries, errors=expected)
-
-
+_SUMMARIES = ("Release synthetic journeys", "Estimate the cost of synthetic journeys")
 SERVICE = Service(
     name="journeys",
     title=N_("Journeys"),
-    pages=_pages,
-    api=_api,
+    pages=partial(
+        order_pages, FITTING, JourneyOrder, "/synthesise-journeys", "journeys/order.html", more=choices, errors=expected
+    ),
+    api=partial(order_api, FITTING, JourneyOrder, "/journeys", summaries=_SUMMARIES, errors=expected),
     jobs=(FIT,),
     releases=(JOURNEYS,),
     guides=(

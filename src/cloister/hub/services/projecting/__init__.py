@@ -10,47 +10,25 @@ What may not live here: a decision about who may what (`access`), rows of people
 
 from functools import partial
 
-from fastapi import APIRouter
-
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Link, Service, routes_of
 from cloister.hub.services.projecting.jobs import ATTACK, ATTACKING, FIT, FITTING
 from cloister.hub.services.projecting.kinds import DIRECTIONS, PROJECTED
-from cloister.hub.services.projecting.orders import ACTION, Attack, Fit
+from cloister.hub.services.projecting.orders import ACTION, Attack, Fit, choices
 from cloister.hub.web.languages import N_
+from cloister.hub.work.ordering import order_api, order_pages
 
-
-def _pages() -> APIRouter:
-    from fastapi import APIRouter
-
-    from cloister.hub.services.projecting.orders import choices
-    from cloister.hub.work.ordering import order_pages
-
-    router = APIRouter()
-    router.include_router(
-        order_pages(ATTACKING, Attack, "/project-data", more=partial(choices, marked=True), heading=N_("Project data"))
-    )
-    router.include_router(order_pages(FITTING, Fit, "/fit-projection", more=choices, heading=N_("Fit a projection")))
-    return router
-
-
-def _api() -> APIRouter:
-    from fastapi import APIRouter
-
-    from cloister.hub.work.ordering import order_api
-
-    router, fit = APIRouter(), ("Release a private projection", "Estimate the cost of a projection")
-    router.include_router(
-        order_api(ATTACKING, Attack, "/projected-data", summaries=("Release projections with their attackers",))
-    )
-    router.include_router(order_api(FITTING, Fit, "/projections", summaries=fit))
-    return router
-
-
+_SUMMARIES = ("Release a private projection", "Estimate the cost of a projection")
 SERVICE = Service(
     name="projecting",
     title=N_("Projected data"),
-    pages=_pages,
-    api=_api,
+    pages=routes_of(
+        partial(order_pages, ATTACKING, Attack, "/project-data", more=partial(choices, marked=True), heading=N_("Project data")),
+        partial(order_pages, FITTING, Fit, "/fit-projection", more=choices, heading=N_("Fit a projection")),
+    ),
+    api=routes_of(
+        partial(order_api, ATTACKING, Attack, "/projected-data", summaries=("Release projections with their attackers",)),
+        partial(order_api, FITTING, Fit, "/projections", summaries=_SUMMARIES),
+    ),
     jobs=(ATTACK, FIT),
     releases=(PROJECTED, DIRECTIONS),
     links=(

@@ -9,35 +9,22 @@ What may not live here: a decision about who may what (`access`), rows of people
 (`cloister.synth`).
 """
 
-from fastapi import APIRouter
+from functools import partial
 
 from cloister.hub.releases.comparing import COMPARE
 from cloister.hub.service import Link, Service
 from cloister.hub.services.synthesising.making import MAKE, SYNTHESISING, doubt, expected
-from cloister.hub.services.synthesising.order import ACTION, Synthesis
+from cloister.hub.services.synthesising.order import ACTION, Synthesis, choices
 from cloister.hub.services.synthesising.tables import SYNTHETIC
+from cloister.hub.work.ordering import order_api, order_pages
 
-
-def _pages() -> APIRouter:
-    from cloister.hub.services.synthesising.order import choices
-    from cloister.hub.work.ordering import order_pages
-
-    template = "synthesising/order.html"
-    return order_pages(SYNTHESISING, Synthesis, "/synthesise", template, more=choices, errors=expected, doubt=doubt)
-
-
-def _api() -> APIRouter:
-    from cloister.hub.work.ordering import order_api
-
-    summaries = ("Release a synthetic table", "Estimate the cost of a synthetic table")
-    return order_api(SYNTHESISING, Synthesis, "/synthetic-tables", summaries=summaries, errors=expected)
-
-
+_FORM = "synthesising/order.html"
+_SUMMARIES = ("Release a synthetic table", "Estimate the cost of a synthetic table")
 SERVICE = Service(
     name="synthesising",
     title="Synthetic tables",
-    pages=_pages,
-    api=_api,
+    pages=partial(order_pages, SYNTHESISING, Synthesis, "/synthesise", _FORM, more=choices, errors=expected, doubt=doubt),
+    api=partial(order_api, SYNTHESISING, Synthesis, "/synthetic-tables", summaries=_SUMMARIES, errors=expected),
     jobs=(MAKE, COMPARE),
     releases=(SYNTHETIC,),
     links=(
