@@ -212,3 +212,15 @@ def test_a_variance_divides_by_n_where_the_dialect_has_it(dialect: str | None, n
     with cl.Session({"t": table}, budget=cl.PureDP(10**9)) as session:
         found = session.sql(f"SELECT {name}(n) AS v FROM {answers}", spend=10**6, dialect=dialect)
         assert found["v"][0] == pytest.approx(wanted, abs=1e-3)
+
+
+@pytest.mark.parametrize("call", ["DATE_TRUNC('century', day)", "DATE_TRUNC('Monat', born)", "DATE_DIFF('century', day, day)"])
+def test_a_unit_of_time_that_is_not_known_is_refused_by_its_name(call: str) -> None:
+    """Of a column called day as of any other: it is not taken for the unit."""
+    days = dict.fromkeys(("day", "born"), cl.Date("2026-01-01", "2026-12-31"))
+    people = cl.PrivateTable({name: ["2026-01-01"] for name in days}, columns=days)
+    with (
+        cl.Session({"people": people}, budget=cl.PureDP(1)) as opened,
+        pytest.raises(cl.UnsupportedQuery, match=r"its unit is not one of year, quarter, month, week, day\."),
+    ):
+        opened.explain(f"SELECT {call} AS c, COUNT(*) AS n FROM people GROUP BY 1", spend=1)

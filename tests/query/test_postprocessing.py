@@ -752,3 +752,27 @@ def test_a_grand_total_of_no_rows_is_shown(sets: str, rows: int) -> None:
         for where in ("n < 0", "town = 'nowhere'"):
             sql = f"SELECT SUM(n) AS s, COUNT(*) AS c FROM {T} AS t WHERE {where} GROUP BY {sets}"
             assert session.sql(sql, spend=10**6).to_pydict() == {"s": [None] * rows, "c": [0] * rows}
+
+
+def test_a_day_outside_the_calendar_is_missing() -> None:
+    """9999-12-31 often stands for no end: the engine gives the day after it as a text, which no column of days takes."""
+    data = {"sex": ["F", "M"] * 20, "until": ["9999-12-31"] * 40, "since": ["0001-01-01"] * 40}
+    days = {"until": cl.Date("2000-01-01", "9999-12-31"), "since": cl.Date("0001-01-01", "2000-01-01")}
+    people = cl.PrivateTable(data, columns={"sex": cl.Category(["F", "M"]), **days})
+    with cl.Session({"people": people}, budget=cl.PureDP(10**9), random=Random.deterministic(1)) as session:
+        for value in ("MAX(until) + INTERVAL '2' YEAR", "MIN(since) - INTERVAL '2' YEAR"):
+            answer = session.sql(f"SELECT COUNT(*) AS n, {value} AS day FROM people", spend=10**6)
+            assert answer.to_arrow()["day"].to_pylist() == [None]
+            assert Release.from_json(answer.to_json()).to_pydict() == answer.to_pydict()
+
+
+def test_joins_of_joins_are_tried_over_a_few_rows_and_each_side_without_a_value() -> None:
+    """All pairs of all pairs, six times over, were more rows than an engine has in its 10 seconds."""
+    steps = ", ".join(f"t{i + 1} AS (SELECT a.town, a.n FROM t{i} AS a JOIN t{i} AS b ON a.town = b.town)" for i in range(6))
+    with fresh(10**9) as session:
+        sql = f"WITH t0 AS {T}, {steps} SELECT town, n FROM t6"
+        assert session.sql(sql, spend=10**6).num_rows == 3
+    for side in ("a", "b"):
+        sql = f"SELECT COALESCE(v, '2026-01-01') FROM (SELECT {side}.n AS v FROM {T} AS a JOIN {T} AS b ON a.n > b.n) AS t"
+        with fresh() as session, pytest.raises(cl.UnsupportedQuery, match="cannot work it out"):
+            session.sql(sql, spend=1)

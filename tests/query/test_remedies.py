@@ -37,6 +37,7 @@ SELECT COUNT(*) FROM staff AS s(a)
 SELECT grade, level + 1, COUNT(*) FROM staff GROUP BY grade
 WITH t AS (DELETE FROM staff) SELECT COUNT(*) FROM staff
 SELECT COUNT(*) FROM staff WHERE hired > MAKE_DATE(2026, 2, 31)
+SELECT DATE_TRUNC('century', hired) AS c, COUNT(*) FROM staff GROUP BY 1
 SELECT COUNT(*) FROM staff WHERE site LIKE 'a' ESCAPE '!'
 SELECT COUNT(*) FROM staff WHERE site LIKE grade
 SELECT COUNT(*) FROM staff WHERE level + 1

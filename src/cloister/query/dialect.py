@@ -24,12 +24,14 @@ _ALIASES = {"cloister": "", "postgresql": "postgres", "sqlserver": "tsql", "mssq
 def _unit(part: object) -> str | None:
     """The unit of time that an argument names, as a word or as a text."""
     if isinstance(part, exp.Literal) and part.is_string:
-        word = part.this
+        word = str(part.this)
     elif isinstance(part, exp.Column | exp.Var | exp.Identifier) and not part.args.get("table"):
         word = part.name
     else:
         return None
-    return word.lower().removesuffix("s") if word.lower() in _UNITS else None
+    if word.lower() in _UNITS:
+        return word.lower().removesuffix("s")
+    return word if isinstance(part, exp.Literal) and word.isascii() and word.isalpha() else None  # refused by its name
 
 
 def _difference(args: Sequence[Any]) -> exp.Expression:
