@@ -284,3 +284,29 @@ def test_a_question_is_read_with_little_stack_left() -> None:
 def test_another_statement_is_refused_by_name(sql: str) -> None:
     with pytest.raises(cl.UnsupportedQuery, match="only SELECT is answered"):
         parse(sql, {"people": cl.PrivateTable({"age": [30]}, columns={"age": cl.Integer(17, 90)})})
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("SELECT , COUNT(*) FROM t", "'SELECT'"),
+        ("SELECT all, COUNT(*) FROM t", "'all'"),
+        ("SELECT DISTINCT, COUNT(*) FROM t", "'DISTINCT'"),
+        ("SELECT sex,, COUNT(*) FROM t GROUP BY sex", "','"),
+        ("SELECT COUNT(*) FROM , t", "'FROM'"),
+        ("SELECT COUNT(*) FROM t GROUP BY , sex", "'GROUP BY'"),
+        ("SELECT COUNT(*) FROM t GROUP BY", "'GROUP BY'"),
+        ("SELECT AVG(n) FROM (SELECT who, COUNT(*) AS n FROM t GROUP BY) AS u", "'GROUP BY'"),
+        ("SELECT COUNT(*) FROM t GROUP BY HAVING COUNT(*) > 1", "'GROUP BY'"),
+        ("SELECT COUNT(*) FROM t WHERE sex IN (, 'F')", "'('"),
+    ],
+)
+def test_a_list_without_its_first_part_is_refused(sql: str, named: str) -> None:
+    """sqlglot reads it as a list without that part."""
+    assert refused(sql).what == f"{named} is invalid"
+
+
+def test_a_comma_may_stand_last_and_a_column_be_called_all() -> None:
+    for sql in ("SELECT sex, COUNT(*), FROM t GROUP BY sex,", "SELECT COUNT(*) FROM t GROUP BY GROUPING SETS ((), (sex))"):
+        assert parse(sql, TABLES)
+    assert parse('SELECT sex AS "all", COUNT(*) FROM t GROUP BY "all"', TABLES)

@@ -28,6 +28,7 @@ RENAMED = {
 }  # fmt: skip
 MORE = """
 SELECT level, COUNT(*)
+SELECT , COUNT(*) FROM staff
 SELECT COUNT（*） FROM staff WHERE grade ＝ 'a'
 SELECT COUNT(*) FROM staff WHERE level > ANY (SELECT 1)
 SELECT SUM(level) OVER () FROM staff

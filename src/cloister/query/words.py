@@ -37,6 +37,8 @@ _FILTERS = threading.Lock()
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _JOINING = frozenset({TokenType.AND, TokenType.OR, TokenType.XOR})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+_BEGUN = {TokenType.SELECT, TokenType.DISTINCT, TokenType.FROM, TokenType.COMMA, TokenType.L_PAREN, TokenType.GROUP_BY}
+_ENDED = {TokenType.R_PAREN, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT}
 _NESTED = frozenset(sqlglot.Parser.NESTED_TYPE_TOKENS)
 _TYPES = (
     frozenset(sqlglot.Parser.TYPE_TOKENS) | frozenset(sqlglot.Parser.NESTED_TYPE_TOKENS) | {TokenType.DCOLON, TokenType.ALIAS}
@@ -82,7 +84,7 @@ def _check_names(tree: exp.Expression) -> None:
 
 
 def check_words(tokens: Sequence[Token]) -> None:
-    """Refuse, before they are parsed, texts on which sqlglot would not come to an end.
+    """Refuse, before they are parsed, texts on which sqlglot would not come to an end, or reads a list without a first part.
 
     >>> import sqlglot
     >>> check_words(sqlglot.tokenize("SELECT SUM(age) FROM people WHERE (age IN (1, 2) OR (NOT (age > 40)))"))
@@ -103,9 +105,12 @@ def check_words(tokens: Sequence[Token]) -> None:
     if sum(kind in _JOINING for kind in kinds) > _MOST_CONDITIONS:
         raise refused("The query is not supported", f"more than {_MOST_CONDITIONS} conditions are joined in it", "x IN (1, 2, 3)")
     _check_nesting(kinds)
-    for at, kind in enumerate(kinds):
+    for at, (kind, after) in enumerate(zip(kinds, [*kinds[1:], TokenType.R_PAREN], strict=True)):
         if kind is TokenType.WITH:
             _check_with(tokens, kinds, at)
+        begun = kind in _BEGUN or kinds[at - 1 : at + 1] == [TokenType.SELECT, TokenType.ALL]
+        if (begun and after is TokenType.COMMA) or (kind is TokenType.GROUP_BY and after in _ENDED):
+            raise refused(f"{clipped(tokens[at].text)} is invalid", "it is not SQL that can be read", EXAMPLE)
 
 
 def _check_nesting(kinds: Sequence[TokenType]) -> None:

@@ -256,9 +256,8 @@ def _with(steps: Sequence[tuple[str, str]], final: str) -> str:
 
 
 def _strict(sql: str) -> str:
-    """As it is tried: conditions leave no row out, a step hands on three rows, and each part of a choice is worked out, whichever
-    a released number will choose. Of a text and a number the engine refuses an order when it reads it, and an equality only at a
-    value that is none.
+    """As it is tried: no condition leaves a row out, a step hands on three, and each part of a choice is worked out, whichever
+    noise chooses. Of text and number the engine refuses an order when it reads it, and an equality only at a value that is none.
 
     >>> _strict("SELECT a FROM t WHERE a = 2 LIMIT 0")
     'SELECT a FROM t WHERE LIST_EXTRACT(LIST_VALUE(a < 2 AND TRUE, TRUE), 2)'
