@@ -42,8 +42,9 @@ from cloister.session.questions.spend import amount_of
 from cloister.stored import Stored
 from cloister.tables.sourcing.sources import Source
 
-_FREE = ("preparing the tables", "reserving the cost")
-"""Stages at which a job that is to stop ends: nothing is charged yet that comes after."""
+FREE = {"preparing the tables": 0.1, "reserving the cost": 0.2}
+"""Stages at which a job that is to stop ends: nothing is charged yet that comes after. Work that is charged begins with them."""
+_PREPARING, _RESERVING = FREE
 
 
 class Order(Protocol):
@@ -107,7 +108,7 @@ class Running:
     session: Callable[[], AttemptSession]
 
     def __call__(self) -> AttemptSession:
-        self.tell(_FREE[1])
+        self.tell(_RESERVING)
         return self.session()
 
 
@@ -225,11 +226,11 @@ def ordered(work: OrderedWork[Wanted, Any], payload: Mapping[str, Any]) -> Wante
 
 def _run(work: OrderedWork[Any, Any], hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Carry an order out, as long as the person and the token that it was ordered with may; the job's result."""
-    tell = telling(progress, work.stages, free=work.stages if work.marked else _FREE)
+    tell = telling(progress, work.stages, free=work.stages if work.marked else FREE)
     order, caller = ordered(work, payload), caller_of_job(progress, payload)
     charges = Charges(hub, progress)
     with _refusals(hub, caller, work, order, charges) as refused:
-        tell(_FREE[0])
+        tell(_PREPARING)
         check_installed(work.extra, work.words.withheld)  # the worker may be of another installation than the hub
         with charges.standing(work.words.withheld), hub.database.reading() as db:
             caller = present(hub, db, caller)

@@ -31,7 +31,7 @@ from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked
-from cloister.hub.work.orders import OrderedWork, Product, job_of
+from cloister.hub.work.orders import FREE, OrderedWork, Product, job_of
 from cloister.lazily import check_installed
 from cloister.printable import margin_text
 from cloister.privacy import Guarantee, exact_positive, zero_of
@@ -132,12 +132,7 @@ class _Running(OrderedWork[Order, ReadyRun]):
 
     job, title, action, release = "guests.run", N_("Run of an algorithm"), ACTION, GUEST_RESULT
     stored = Stored(Order, "GuestRun", "algorithm", "table", "spend", "purpose", "project", "title")
-    stages = {  # noqa: RUF012
-        "preparing the tables": 0.1,
-        "reserving the cost": 0.2,
-        N_("running the algorithm"): 0.3,
-        N_("keeping the result"): 0.9,
-    }
+    stages = FREE | {N_("running the algorithm"): 0.3, N_("keeping the result"): 0.9}
     words = Words(
         name="The result",
         invalid=N_("The run is invalid"),

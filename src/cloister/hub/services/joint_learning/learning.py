@@ -17,7 +17,7 @@ from cloister.hub.services.joint_learning.results import HOW, JOINT
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
-from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
+from cloister.hub.work.orders import FREE, OrderedWork, Product, Running, job_of
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.tables import PrivateTable
@@ -43,12 +43,7 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
 
     job, title, action, release, stored = "joint_learning.learn", N_("Joint learning"), ACTION, JOINT, ORDER
     extra, audited = "learn", ("method",)
-    stages = {  # noqa: RUF012
-        "preparing the tables": 0.1,
-        "reserving the cost": 0.2,
-        N_("finding the directions"): 0.8,
-        N_("handing out the result"): 0.9,
-    }
+    stages = FREE | {N_("finding the directions"): 0.8, N_("handing out the result"): 0.9}
     words = Words(
         name="The joint result",
         invalid=N_("The joint learning is invalid"),

@@ -16,7 +16,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, private_table, ready_table
-from cloister.hub.work.orders import OrderedWork, Product, job_of
+from cloister.hub.work.orders import FREE, OrderedWork, Product, job_of
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.tables import Date, Place, PrivateTable, PublicTable
@@ -39,12 +39,7 @@ class _Fitting(OrderedWork[JourneyOrder, ReadyTable[JourneyOrder]]):
 
     job, title, action, release, stored = "journeys.fit", N_("Synthetic journeys"), ACTION, JOURNEYS, ORDER
     extra = "learn"
-    stages = {  # noqa: RUF012
-        "preparing the tables": 0.1,
-        "reserving the cost": 0.2,
-        N_("counting the journeys"): 0.3,
-        N_("keeping the journeys"): 0.9,
-    }
+    stages = FREE | {N_("counting the journeys"): 0.3, N_("keeping the journeys"): 0.9}
     words = Words(
         name="The journeys",
         invalid=N_("The journeys are invalid"),

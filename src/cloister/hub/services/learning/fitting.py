@@ -30,7 +30,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
-from cloister.hub.work.orders import OrderedWork, Product, job_of
+from cloister.hub.work.orders import FREE, OrderedWork, Product, job_of
 from cloister.noise import Random
 from cloister.privacy import ZCDP, Guarantee, zero_of
 from cloister.session.questions.spend import less, spend_of
@@ -160,7 +160,7 @@ MODEL_WORDS = Words(
     denied=N_("The model was denied"),
     withheld=N_("The model was not released"),
 )
-_STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, N_("learning"): 0.3, N_("keeping the model"): 0.9}
+_STAGES = FREE | {N_("learning"): 0.3, N_("keeping the model"): 0.9}
 _FEW = 60
 _OF_PAIRS = frozenset({"LinearRegression", "Ridge", "LinearDiscriminantAnalysis", "PCA"})
 _MOST_PAIRED = 64

@@ -27,7 +27,7 @@ from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
 from cloister.hub.work.one_table import ReadyTable, own_rows, private_table, ready_table
 from cloister.hub.work.ordering import listed
-from cloister.hub.work.orders import OrderedWork, Product, Running, job_of
+from cloister.hub.work.orders import FREE, OrderedWork, Product, Running, job_of
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.tables import PrivateTable
@@ -113,12 +113,7 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
 
     job, title, action, release, stored = "projecting.fit", N_("Projection"), ACTION, DIRECTIONS, FIT_STORED
     extra, audited = "learn", ("method",)
-    stages = {  # noqa: RUF012
-        "preparing the tables": 0.1,
-        "reserving the cost": 0.2,
-        N_("fitting the directions"): 0.3,
-        N_("keeping the projection"): 0.9,
-    }
+    stages = FREE | {N_("fitting the directions"): 0.3, N_("keeping the projection"): 0.9}
     words = Words(
         name="The projection",
         invalid=N_("The projection is invalid"),

@@ -19,7 +19,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
-from cloister.hub.work.orders import OrderedWork, Product, job_of
+from cloister.hub.work.orders import FREE, OrderedWork, Product, job_of
 from cloister.privacy import Guarantee, text_of, zero_of
 from cloister.session.questions.spend import spend_of
 from cloister.tables import PrivateTable
@@ -37,7 +37,7 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
 
     job, title, action, release, stored = "synthesising.make", N_("Synthetic table"), ACTION, SYNTHETIC, ORDER
     audited = ("method",)
-    stages = {"preparing the tables": 0.1, "reserving the cost": 0.2, N_("fitting the model"): 0.3, "keeping the table": 0.9}  # noqa: RUF012
+    stages = FREE | {N_("fitting the model"): 0.3, "keeping the table": 0.9}
     words = Words(
         name="The synthetic table",
         invalid=N_("The synthetic table is invalid"),
