@@ -271,6 +271,30 @@ def test_forgetting_that_stops_half_way_says_that_the_key_is_gone(tmp_path: Path
     assert [(each["event"], each["records"]) for each in log] == [("forgot", "the key alone"), ("forgot", "0")]
 
 
+def test_a_key_that_stays_is_not_said_to_be_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, file = str(tmp_path / "owner"), tmp_path / "sealed.db"
+    said("init", data, "--store", f"sqlite:///{file}")
+    (tmp_path / "owner" / "vault.toml").write_text(
+        f'[vault]\nstore = "sqlite:///{file}"\n[collections.people]\nperson = "name"\n'
+        "[collections.people.fields]\nname = { equal = true }\n"
+    )
+    said("show", "--data", data)
+    keys = cl.vault.Keys.load(tmp_path / "owner" / "owner.keys")
+    with cl.vault.Vault(f"sqlite:///{file}", keys) as store:
+        store.collection("people").insert_many([{"_id": n, "name": "ab"[n % 2]} for n in range(4)])
+
+    def full(*given: object, **how: object) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("cloister.vault.keys.DataSetKeys.forget", full)
+        stopped = CliRunner().invoke(cli, ["vault", "forget", "a", "--data", data])
+    assert isinstance(stopped.exception, OSError)
+    assert "the key is gone" not in stopped.output
+    assert json.loads(said("show", "--data", data, "--json"))["log"] == []
+    assert "and the key" in said("forget", "a", "--data", data)
+
+
 def test_what_an_owner_does_with_a_folder(tmp_path: Path, holder: KeyHolder) -> None:
     (tmp_path / "store").mkdir()
     data = str(tmp_path / "owner")

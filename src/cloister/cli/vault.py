@@ -201,14 +201,15 @@ def forget(data: Path, person: str, number: bool) -> None:
     if number and not (person.isascii() and person.isdigit()):
         raise InvalidParameter("The person is invalid", why="it is not a whole number", instead="a number, or no --number")
     with _opened(data) as here:
-        if not here.store.has_key(who := int(person) if number else person):
+        if not here.store.knows(who := int(person) if number else person):
             why, instead = "no key is left of this person, and so no record is", "--number for a whole number"
             raise InvalidParameter("Nobody was forgotten", why=why, instead=instead)
         try:
             gone = here.store.forget(who)
         except BaseException:
-            here.log.add("forgot", {"records": "the key alone"})
-            click.echo("the key is gone: no record can be read. Delete what is left by the same command", err=True)
+            if not here.store.has_key(who):
+                here.log.add("forgot", {"records": "the key alone"})
+                click.echo("the key is gone: no record can be read. Delete what is left by the same command", err=True)
             raise
         here.log.add("forgot", {"records": str(gone)})
     click.echo(f"{gone} records are gone, and the key; cells at a hub go once the next batch is uploaded (cloister vault mask)")

@@ -217,9 +217,14 @@ class Vault:
         self._store.database.forget_log()
         return gone
 
-    def has_key(self, person: str | int) -> bool:
+    def knows(self, person: str | int) -> bool:
         """Whether there is a key of this person, or a trace of one that was deleted while records were left."""
         return self._keys.pseudonym(person, make=False) is not None
+
+    def has_key(self, person: str | int) -> bool:
+        """Whether there is a key of this person."""
+        pseudonym = self._keys.pseudonym(person, make=False)
+        return pseudonym is not None and self._keys.state.key_of(pseudonym) is not None
 
     def root(self, name: str) -> tuple[int, str]:
         """Counter and root of a collection: equal for two clients if they know the same history."""
