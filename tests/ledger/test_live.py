@@ -14,6 +14,7 @@ from cloister.crypto import canonical_json
 from cloister.errors import LedgerError
 from cloister.ledger import Ledger, book
 from cloister.ledger.chain import reserved_text, settled_text
+from cloister.ledger.operations import SettledMeanwhile
 from cloister.privacy import PureDP
 
 TENTH = PureDP("0.1")
@@ -63,6 +64,17 @@ class TestAnotherProcess:
         with pytest.raises(LedgerError, match="is settled"):
             here.settle(reservation, b"ours")
         assert [found.release for found in here.find("plan", ["people"])] == [b"theirs"]
+
+    def test_settles_what_would_be_charged_here(self, two):
+        here, there = two
+        there.settle(reserve(there), b"theirs")
+        with pytest.raises(SettledMeanwhile, match="another attempt at the same query was first"):
+            here.reserve({"people": TENTH}, who="ada", what="plan", seen=())
+        (found,) = here.find("plan", ["people"])
+        assert here.waiting({"people": TENTH}, who="ada", what="plan") is None
+        for others in ({"who": "bob"}, {"seen": {found.id}}, {"seen": None}, {"costs": {"people": PureDP("0.2")}}):
+            how = {"costs": {"people": TENTH}, "who": "ada", "seen": (), **others}
+            here.void(here.reserve(**how, what="plan"))
 
     def test_voids_what_was_reserved_here(self, two):
         here, there = two

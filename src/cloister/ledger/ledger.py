@@ -14,7 +14,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +135,7 @@ class Ledger:
         at_most: Bounds | None = None,
         share_at_most: Bounds | None = None,
         drawn: Mapping[str, Guarantee] | None = None,
+        seen: Container[int] | None = None,
     ) -> Reservation:
         """Charge every population named, or none: before any private row is read.
 
@@ -144,6 +145,9 @@ class Ledger:
 
         `drawn` is what the person's shares are charged in all for releases of this plan that others bought (as in
         `charge_allotment`, with `in_all`): both fit the shares and stand, or neither.
+
+        `seen` are the numbers of the releases of this plan that `find` gave: where this person's charge of the same costs was
+        settled since, by another process say, the charge is refused with `SettledMeanwhile` and not made twice.
 
         `at_most` bounds what each population, and `share_at_most` what this person of it, may have been charged with it; it is
         looked at in the same transaction.
@@ -161,7 +165,9 @@ class Ledger:
         if drawn:
             _check_request(drawn, who=who, what=what, purpose=purpose)
         bounds = self._bounds(costs, at_most)
-        request = Request.of(costs, who, what, purpose, rerun=rerun, at_most=bounds, share_at_most=share_at_most, drawn=drawn)
+        request = Request.of(
+            costs, who, what, purpose, rerun=rerun, at_most=bounds, share_at_most=share_at_most, drawn=drawn, seen=seen
+        )
         reservation: Reservation = self._do(lambda book: operations.reserve(book, request))
         return reservation
 

@@ -23,11 +23,12 @@ from cloister.privacy.guarantee import Guarantee
 LARGEST_RELEASE = 500 * 2**20
 
 _CHARGE = "INSERT INTO charges (population, what, id) VALUES (?, ?, ?)"
-_EARLIER = """SELECT id FROM (SELECT id FROM charges WHERE population = ? AND what = ? ORDER BY id DESC LIMIT 8) AS newest
-    WHERE NOT EXISTS (SELECT 1 FROM releases WHERE releases.id = newest.id)
-    AND NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.id = newest.id) ORDER BY id"""
-"""The first attempts at a plan that are neither settled nor voided nor taken over, among its eight newest charges: so that the
-search takes no longer for a plan that was asked a million times."""
+_EARLIER = """SELECT newest.id, releases.settled
+    FROM (SELECT id FROM charges WHERE population = ? AND what = ? ORDER BY id DESC LIMIT 8) AS newest
+    LEFT JOIN releases ON releases.id = newest.id LEFT JOIN outcomes ON outcomes.id = newest.id
+    WHERE releases.id IS NOT NULL OR outcomes.id IS NULL ORDER BY newest.id"""
+"""The attempts at a plan that are settled, and the first ones that are neither voided nor taken over, among its eight newest
+charges: so that the search takes no longer for a plan that was asked a million times."""
 
 _STANDING = """SELECT outcomes.state, outcomes.attempt, releases.settled
     FROM charges LEFT JOIN outcomes ON outcomes.id = ? LEFT JOIN releases ON releases.id = ?
@@ -37,6 +38,10 @@ _STANDING = """SELECT outcomes.state, outcomes.attempt, releases.settled
 _RESTORED = "SELECT 1 FROM lines WHERE sequence > ? AND payload LIKE ? LIMIT 1"
 _DRAWN = "SELECT spent, slack FROM draws WHERE population = ? AND who = ? AND what = ?"
 _BOUND = "SELECT population FROM sources WHERE source = ?"
+
+
+class SettledMeanwhile(LedgerError):
+    """The same was charged and answered by another process since the releases of the plan were looked up."""
 
 
 def open_population(book: Book, name: str, budget: Guarantee | None, who: str) -> Guarantee:
@@ -84,7 +89,7 @@ def allot(book: Book, name: str, user: str, share: Guarantee, who: str) -> None:
 
 def reserve(book: Book, request: Request) -> Reservation:
     """Charge every population named, or none; or take over an earlier attempt at the same. What is drawn beside it is charged
-    with it, or not at all."""
+    with it, or not at all. Refused where the same was settled that the request has not seen."""
     owed = _still_owed(book, request, request.drawn) if request.drawn else None
     if request.rerun:
         earlier = earlier_attempt(book, request)
@@ -345,9 +350,17 @@ def earlier_attempt(book: Book, request: Request) -> int | None:
     """The reservation that this request may take over, if there is one: after a restored backup none of before, since its answer
     may have left in the lines that are missing."""
     place = (next(iter(request.costs)), request.what)
-    for (number,) in book.store.execute(_EARLIER, place).fetchall():
+    for number, settled in book.store.execute(_EARLIER, place).fetchall():
+        if settled is not None and (request.seen is None or number in request.seen):
+            continue
         payload = book.payload(number)
         same = payload["kind"] == "reserved" and payload["who"] == request.who and payload["costs"] == request.encoded
+        if same and settled is not None:
+            raise SettledMeanwhile(
+                "The charge was refused",
+                why="another attempt at the same query was first",
+                instead="ledger.find(what, populations)",
+            )
         if same and payload.get("rerun", True) and not restored_since(book.store, number):
             return int(number)
     return None

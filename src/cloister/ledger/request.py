@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from cloister.ledger.measure import Price, price
@@ -26,6 +26,8 @@ class Request(NamedTuple):
     share_at_most: Bounds
     drawn: Mapping[str, Guarantee]
     """What the person's shares are charged in all for the plan's releases that others bought, in the same step."""
+    seen: Container[int] | None
+    """The plan's releases that are known: another one of the same person at the same cost is not charged again."""
 
     @classmethod
     def of(
@@ -39,11 +41,12 @@ class Request(NamedTuple):
         at_most: Bounds | None = None,
         share_at_most: Bounds | None = None,
         drawn: Mapping[str, Guarantee] | None = None,
+        seen: Container[int] | None = None,
     ) -> Request:
         """The request, in the order in which it will be written."""
         ordered = dict(sorted(costs.items())) if len(costs) > 1 else dict(costs)
         prices = {name: price(cost) for name, cost in ordered.items()}
-        return cls(ordered, prices, who, what, purpose, rerun, at_most or {}, share_at_most or {}, drawn or {})
+        return cls(ordered, prices, who, what, purpose, rerun, at_most or {}, share_at_most or {}, drawn or {}, seen)
 
     @property
     def encoded(self) -> dict[str, list[str]]:

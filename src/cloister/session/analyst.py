@@ -6,7 +6,7 @@ question; never more than others paid. Where less than s was spent, the rest is 
 neither. So nobody's share loses more than what that person named, however much others paid.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cloister.ledger import Bound, Ledger, Reservation
@@ -83,14 +83,20 @@ class Analyst:
         return {each: cost for each, cost in owed if each not in own and not amount_of(drawn(each, self.who, digest))}
 
     def reserve(
-        self, costs: Mapping[str, Guarantee], digest: str, purpose: str, drawn: Mapping[str, Guarantee] | None = None
+        self,
+        costs: Mapping[str, Guarantee],
+        digest: str,
+        purpose: str,
+        drawn: Mapping[str, Guarantee] | None = None,
+        seen: Container[int] | None = None,
     ) -> Reservation:
-        """Charge, before the engine reads a row; with it goes what the share is charged for the use of what others paid."""
+        """Charge, before the engine reads a row; with it goes what the share is charged for the use of what others paid. What
+        this person bought for the same cost beside the releases `seen` is not bought twice."""
         if self.about_to_charge is not None:
             self.about_to_charge(digest, costs)
         ceilings, shares = self.bounds.ceilings, self.bounds.shares
         return self.ledger.reserve(
-            costs, who=self.who, what=digest, purpose=purpose, at_most=ceilings, share_at_most=shares, drawn=drawn
+            costs, who=self.who, what=digest, purpose=purpose, at_most=ceilings, share_at_most=shares, drawn=drawn, seen=seen
         )
 
     def earlier(self, costs: Mapping[str, Guarantee], digest: str) -> str:

@@ -6,11 +6,12 @@ the rule that `analyst.py` states.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from cloister.errors import BudgetExceeded, EngineError, LedgerError
+from cloister.ledger.operations import SettledMeanwhile
 from cloister.privacy import Guarantee
 from cloister.session.analyst import Analyst
 from cloister.session.execution.answer import Asked, aggregations_of, measured, request_of
@@ -44,8 +45,8 @@ def bought(
         owed = analyst.owed(history, spends)
         if not plan.repeated:
             try:
-                purchase, fresh = _answer(analyst, plan, purpose, owed)
-            except _Answered:
+                purchase, fresh = _answer(analyst, plan, purpose, owed, history.seen)
+            except (_Answered, SettledMeanwhile):
                 plan, history = planned(analyst, shapes, spends, weights, margins=margins)
                 if not plan.repeated:  # what was first is not of all rows
                     raise EngineError(
@@ -53,6 +54,7 @@ def bought(
                         why="another attempt under the same charge was first, and a site dropped out of it",
                         instead="ask again",
                     ) from None
+                analyst.charge_share(analyst.owed(history, spends), plan.digest, purpose)
                 return plan, history
             if len({part.without for part in fresh.parts}) > 1:  # put together they would be true of nobody
                 raise EngineError(
@@ -118,7 +120,9 @@ def repeated(analyst: Analyst, shapes: Sequence[Shape], history: History, weight
     return following(price(shapes, paid, weights), history, missing=False)
 
 
-def _answer(analyst: Analyst, plan: Plan, purpose: str, owed: Mapping[str, Guarantee]) -> tuple[Purchase, Stored]:
+def _answer(
+    analyst: Analyst, plan: Plan, purpose: str, owed: Mapping[str, Guarantee], seen: Container[int] | None
+) -> tuple[Purchase, Stored]:
     """The way of a question. Preparing reads rows but tells nobody anything; the charge stands from the reservation on."""
     analyst.progress("preparing the tables")
     snapshot, limit = analyst.registry.snapshot, analyst.time_limit or plan.time_limit
@@ -134,7 +138,7 @@ def _answer(analyst: Analyst, plan: Plan, purpose: str, owed: Mapping[str, Guara
         prepared = tables[request.table]
         compiled.append((request, prepared.compiled(request)))
     with in_turn(turns, limit):
-        return _charged(analyst, plan, purpose, owed, tables, compiled, limit)
+        return _charged(analyst, plan, purpose, owed, seen, tables, compiled, limit)
 
 
 def _with_besides(requests: Sequence[NoisedRequest]) -> list[NoisedRequest]:
@@ -153,13 +157,14 @@ def _charged(
     plan: Plan,
     purpose: str,
     owed: Mapping[str, Guarantee],
+    seen: Container[int] | None,
     tables: Mapping[str | Relation, Answering],
     compiled: Sequence[Asked],
     limit: float,
 ) -> tuple[Purchase, Stored]:
     ledger, random = analyst.ledger, analyst.registry.random
     analyst.progress("reserving the cost")
-    reservation = analyst.reserve(plan.costs, plan.digest, purpose, drawn=owed)
+    reservation = analyst.reserve(plan.costs, plan.digest, purpose, drawn=owed, seen=seen)
 
     def noisy() -> list[Found]:
         return [

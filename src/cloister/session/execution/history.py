@@ -9,14 +9,17 @@ combined with no other, and not served again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import compress
+from operator import attrgetter
 
 from cloister.ledger import Ledger
 from cloister.privacy import Guarantee
 from cloister.session.questions.spend import Spend, amount_of
 from cloister.session.releases.store import Stored, from_bytes
+
+_NUMBER = attrgetter("id")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +48,14 @@ class History:
     purchases: tuple[Purchase, ...] = ()
     stored: tuple[Stored, ...] = ()
     combinable: bool = True
+    seen: frozenset[int] | None = None
+    """All releases that the ledger held when it was asked; None: it was not."""
 
     @classmethod
     def of(cls, ledger: Ledger, digest: str, populations: Sequence[str], *, combinable: bool) -> History:
         """What the ledger holds of all rows; of releases that can't be combined, the one that cost most."""
-        purchases, stored = list[Purchase](), list[Stored]()
-        for each in ledger.find(digest, populations):
+        purchases, stored, found = list[Purchase](), list[Stored](), ledger.find(digest, populations)
+        for each in found:
             release = from_bytes(each.release)
             if not release.without:
                 purchases.append(Purchase(id=each.id, who=each.who, when=each.when.timestamp(), costs=each.costs))
@@ -58,7 +63,7 @@ class History:
         if not combinable and len(stored) > 1:
             best = max(range(len(stored)), key=lambda place: sum(amount_of(cost) for cost in purchases[place].costs.values()))
             purchases, stored = [purchases[best]], [stored[best]]
-        return cls(tuple(purchases), tuple(stored), combinable)
+        return cls(tuple(purchases), tuple(stored), combinable, frozenset(map(_NUMBER, found)))
 
     def had(self, population: str) -> Fraction:
         """How much was spent on what can be used."""
@@ -77,13 +82,13 @@ class History:
 
     def usable(self, fresh: bool) -> History:
         """What goes into an answer beside a fresh purchase: all of it, or nothing where readings can't be combined."""
-        return History(combinable=self.combinable) if fresh and not self.combinable else self
+        return replace(self, purchases=(), stored=()) if fresh and not self.combinable else self
 
     def only(self, which: Sequence[bool]) -> History:
         """The history of these purchases."""
         if all(which):
             return self
-        return History(tuple(compress(self.purchases, which)), tuple(compress(self.stored, which)), self.combinable)
+        return replace(self, purchases=tuple(compress(self.purchases, which)), stored=tuple(compress(self.stored, which)))
 
     def with_fresh(self, purchase: Purchase, stored: Stored) -> History:
         """The history, one purchase longer; that purchase alone where it is not of all rows."""
