@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from cloister.query.refusals import refused
+from cloister.errors import UnsupportedQuery
 from cloister.tables.expression.expressions import (
     OPERATORS,
     And,
@@ -26,7 +26,9 @@ from cloister.tables.expression.expressions import (
     matches,
 )
 
-MIXED = "A comparison is not supported"
+
+class MixedKinds(UnsupportedQuery):
+    """Values of two kinds are compared: so they are however the query is read."""
 
 
 def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:
@@ -94,7 +96,11 @@ def _compared(op: str, left: Any, right: Any) -> bool | None:
         return None
     left, right = _day_beside(left, right), _day_beside(right, left)
     if kind_of(left) != kind_of(right):
-        raise refused(MIXED, f"{kind_of(left)} are compared with {kind_of(right)}", "values of one kind")
+        raise MixedKinds(
+            "A comparison is not supported",
+            why=f"{kind_of(left)} are compared with {kind_of(right)}",
+            instead="values of one kind",
+        )
     return OPERATORS[op](left, right)
 
 

@@ -29,7 +29,7 @@ from cloister.query.bounded import bounded
 from cloister.query.conditions import anded
 from cloister.query.derived import derive, rows_of
 from cloister.query.dialect import canonical
-from cloister.query.evaluation import MIXED
+from cloister.query.evaluation import MixedKinds
 from cloister.query.grammar import check
 from cloister.query.joins import joined
 from cloister.query.layout import Layout
@@ -148,7 +148,7 @@ def _parse(sql: str, tables: Tables, dialect: str | None, cut: bool) -> Parsed:
     try:
         parsed = question_of(query.copy(), tables, dialect, options)
     except CloisterError as refusal:
-        if size > _MOST_PARTS_CUT or refusal.what == MIXED:  # every trial reads all of it again
+        if size > _MOST_PARTS_CUT or isinstance(refusal, MixedKinds):  # every trial reads all of it again
             raise
         parsed = _otherwise(query, tables, dialect, options, refusal, cut)
     return replace(parsed, written=written, tree=tree)

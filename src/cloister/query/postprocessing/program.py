@@ -141,17 +141,17 @@ class Program:
         key = repr(kinds)
         if key in self.known:
             return self.known[key]
-        nothing = np.empty(0, dtype=object)
-        blank = [
-            Frame(rows or {name: Series(kind, nothing) for name, kind in columns.items()})
-            for columns, rows in zip(kinds, known or [{}] * len(kinds), strict=True)
-        ]
         if self.single:
+            nothing = np.empty(0, dtype=object)
+            blank = [
+                Frame(rows or {name: Series(kind, nothing) for name, kind in columns.items()})
+                for columns, rows in zip(kinds, known or [{}] * len(kinds), strict=True)
+            ]
             with self._engine([(frame, {}) for frame in blank]) as connection:
                 self._check_single(connection)
         tried = [{name: _TRIED[kind] for name, kind in columns.items()} for columns in kinds]
         with self._engine([(Frame(columns), {}) for columns in tried], tried=True) as connection:
-            sql = _strict(self.sql.replace(TOO_LONG, "NULL").replace("TRY(", "("))
+            sql = _strict(self.sql)
             told = self._ran(lambda: connection.execute(f"DESCRIBE {sql}").fetchall(), before=True)
             self._ran(lambda: connection.execute(sql).fetchall(), before=True)
         types = {str(row[0]): str(row[1]) for row in told}
@@ -288,6 +288,10 @@ def _picked(parts: Sequence[exp.Expression], place: exp.Expression) -> exp.Expre
 def _tried(node: exp.Expression) -> exp.Expression | None:
     if isinstance(node, exp.Limit | exp.Offset):
         return None
+    if isinstance(node, exp.Try):  # what it would hide is refused
+        return exp.paren(node.this)
+    if isinstance(node, exp.Anonymous) and node.name == "error":
+        return exp.null()
     if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.NullSafeNEQ):
         return exp.LT(this=node.this, expression=node.expression)
     if isinstance(node, exp.Case):
