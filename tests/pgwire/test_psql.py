@@ -132,6 +132,14 @@ def test_what_is_refused_says_so_with_its_code(running: Running, statement: str,
     assert running.charges == 0
 
 
+@pytest.mark.parametrize(
+    ("said", "hint"), [("peopel", "… FROM people"), ("public.peple", "… FROM people"), ("pg_nosuch", "pg_class")]
+)
+def test_a_wrong_name_of_a_table_is_answered_by_the_nearest(running: Running, said: str, hint: str) -> None:
+    found = psql(running, f"SELECT COUNT(*) FROM {said}", check=False)
+    assert hint in found.stderr.partition("HINT:")[2]
+
+
 def test_a_wrong_token_is_refused(running: Running) -> None:
     found = psql(running, "SELECT 1", check=False, PGPASSWORD="wrong")
     assert found.returncode == 2

@@ -43,6 +43,8 @@ _BOUND = "SELECT population FROM sources WHERE source = ?"
 class SettledMeanwhile(LedgerError):
     """The same was charged and answered by another process since the releases of the plan were looked up."""
 
+    stored = "LedgerError"
+
 
 def open_population(book: Book, name: str, budget: Guarantee | None, who: str) -> Guarantee:
     """The budget of a population, written now if it has none yet."""

@@ -30,6 +30,8 @@ from cloister.tables.expression.expressions import (
 class MixedKinds(UnsupportedQuery):
     """Values of two kinds are compared: so they are however the query is read."""
 
+    stored = "UnsupportedQuery"
+
 
 def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:
     """Whether the condition is true of a row of values; None where SQL says NULL.

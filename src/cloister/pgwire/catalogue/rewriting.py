@@ -7,13 +7,14 @@ catalogue's own, functions on a list, and casts to `regclass` and its like becom
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
 
+from cloister.errors import nearest
 from cloister.pgwire.catalogue.declared import CLASSES, PROCEDURES
 from cloister.pgwire.catalogue.functions import MACROS, PLAIN, PREFIX, TABLES, reads
 from cloister.pgwire.catalogue.relations import INFORMATION, OWN, PG
@@ -84,13 +85,15 @@ def _dropped(own: Sequence[Word], place: int) -> tuple[int, str]:
     return 0, ""
 
 
-def rewritten(text: str, constants: Mapping[str, str], settings: Mapping[str, str] | None = None) -> Rewritten:
-    """A query of the catalogue as the sandbox runs it.
+def rewritten(
+    text: str, constants: Mapping[str, str], settings: Mapping[str, str] | None = None, known: Collection[str] = ()
+) -> Rewritten:
+    """A query of the catalogue as the sandbox runs it; of the tables that are `known` a refusal names the nearest.
 
     >>> rewritten("SELECT pg_get_userbyid(c.relowner) FROM pg_catalog.pg_class c", {}).sql
     'SELECT pg__pg_get_userbyid(c.relowner) FROM pg.pg_class AS c'
     """
-    change = _Change(constants, settings or {})
+    change = _Change(constants, settings or {}, known)
     try:
         return _rewritten(_parsed(plain(text)), change)
     except Refused:
@@ -159,8 +162,8 @@ def _unreadable() -> Refused:
 class _Change:
     """Walks over a tree and remembers what it needs."""
 
-    def __init__(self, constants: Mapping[str, str], settings: Mapping[str, str]) -> None:
-        self.constants, self.settings = constants, settings
+    def __init__(self, constants: Mapping[str, str], settings: Mapping[str, str], known: Collection[str]) -> None:
+        self.constants, self.settings, self.known = constants, settings, known
         self.tables, self.macros = set[tuple[str, str]](), set[str]()
 
     def table(self, table: exp.Table, named: set[str]) -> None:
@@ -181,7 +184,9 @@ class _Change:
             raise Refused(
                 f"The relation {f'{schema}.{name}'.strip('.')[:80]!r} was not found",
                 why="it is no table that you may see, nor one of the catalogue",
-                instead="SELECT relname FROM pg_catalog.pg_class",
+                instead=f"… FROM {nearest(name, self.known, name)}"
+                if self.known and schema in ("", "public") and not name.startswith("pg_")
+                else "SELECT relname FROM pg_catalog.pg_class",
                 code="42P01",
             )
         if not table.alias:

@@ -97,7 +97,7 @@ class Catalogue:
     def _prepared(self, text: str) -> tuple[str, tuple[str, ...] | None]:
         settings = {name.lower(): value for name, value in self._facts.settings}
         now = present(settings.get("timezone", "UTC"))
-        found: Rewritten = rewritten(text, self._constants | now, settings)
+        found: Rewritten = rewritten(text, self._constants | now, settings, self._facts.tables)
         for home, name in sorted(found.tables):
             if f"{home}.{name}" not in self._made:
                 self._create(home, name)
