@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import shutil
 import subprocess
 import unicodedata
@@ -177,3 +178,11 @@ def test_no_margin_is_told_narrower_than_it_is() -> None:
     for margin in (0.0, 1e-9, 0.0123, 0.999, 1.01, 5.49, 9.96, 10.2, 31.5, 1234.5, 9_999.01, 1e9 + 0.4):
         told = float(margin_text(margin).replace(",", ""))
         assert margin <= told <= max(1.1 * margin, margin + 1e-12), margin
+
+
+@pytest.mark.parametrize(
+    ("margin", "said"),
+    [(5e-324, "4.9e-324"), (1e-310, "1e-310"), (1.01e-200, "1.1e-200"), (2.5e160, "2.5e+160"), (math.inf, "inf")],
+)
+def test_a_margin_of_any_size_is_told_in_two_digits(margin: float, said: str) -> None:
+    assert margin_text(margin) == said

@@ -157,13 +157,17 @@ def places_of(value: float, digits: int) -> int:
     return digits - 1 - math.floor(math.log10(value)) if 0 < value < math.inf else 0
 
 
+_MOST_PLACES = 300
+"""More digits behind the point no double has but where it loses its own."""
+
+
 def rounded_up(value: float, places: int) -> float:
     """A margin with so many digits behind the point: no interval is told narrower than it is, but for what floats lose.
 
     >>> rounded_up(11.39, 0), rounded_up(0.1 + 0.2, 1), rounded_up(961, -1)
     (12.0, 0.3, 970.0)
     """
-    steps = value * 10.0**places
+    steps = value * 10.0**places if places <= _MOST_PLACES else math.inf
     return math.ceil(steps * (1 - 1e-12)) / 10.0**places if math.isfinite(steps) else value
 
 
@@ -173,4 +177,4 @@ def margin_text(margin: float) -> str:
     >>> margin_text(11.39), margin_text(1234.5), margin_text(0.0123), margin_text(0.0)
     ('12', '1,235', '0.013', '0')
     """
-    return f"{rounded_up(margin, 0):,.0f}" if margin >= 10 else f"{rounded_up(margin, places_of(margin, 2)):.2g}"
+    return f"{rounded_up(margin, 0):,.0f}" if 10 <= margin < 1e15 else f"{rounded_up(margin, places_of(margin, 2)):.2g}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
+import cloister as cl
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.session.releases.convolution import Kind, reach, width_of_sum
 from cloister.session.releases.formulas import Ratio, Reading
@@ -154,7 +156,7 @@ def test_many_sums_at_once_are_never_narrower_than_the_closed_form() -> None:
 @pytest.mark.filterwarnings("error")
 def test_a_margin_that_no_double_holds_is_infinite_and_nothing_is_printed() -> None:
     noise = (Term(1.0, DiscreteLaplace(scale=100)),)
-    assert half_widths({"a": np.array([1e160])}, {"a": noise}, 0.95).tolist() == [math.inf]
+    assert half_widths({"a": np.array([1e308])}, {"a": noise}, 0.95).tolist() == [math.inf]
 
 
 @pytest.mark.parametrize("scale", ["0.3", 1, 3, 8, 20])
@@ -188,6 +190,17 @@ def test_a_sum_errs_on_the_wide_side_for_small_discrete_noises() -> None:
         assert exact <= found <= exact + 1
 
 
+@pytest.mark.parametrize("power", [-300, -200, -100, -85, 85, 100, 200, 300])
+def test_a_margin_is_as_wide_in_any_unit(power: int) -> None:
+    """The fourth power of a weight of 1e-90 is 0 in doubles, and that of 1e90 infinite."""
+    noise = (Term(1.0, DiscreteLaplace(scale=10)),)
+    given = {"a": np.array([1.0, 0.0, 0.0]), "b": np.array([2.0, 3.0, 0.0])}
+    terms = {"a": noise, "b": (*noise, Term(2.0, DiscreteGaussian(scale=3)))}
+    plain = half_widths(given, terms, 0.95)
+    far = half_widths({name: weight * 10.0**power for name, weight in given.items()}, terms, 0.95)
+    assert far.tolist() == pytest.approx((plain * 10.0**power).tolist(), rel=1e-12, abs=0)
+
+
 def test_scaling_scales() -> None:
     terms = (laplace(50), laplace(80))
     assert half_width(scaled(terms, 3.0), 0.95) == pytest.approx(3 * half_width(terms, 0.95))
@@ -209,3 +222,15 @@ def test_fieller_intervals_cover_a_mean_as_often_as_they_say(true_rows: int) -> 
     )
     covered = np.mean((lower <= theta) & (theta <= upper))
     assert math.isclose(covered, 0.95, abs_tol=0.0055)
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [("1e-200", r"e-198 ± 3\.1e-200"), ("1e150", r"e\+152 ± 3\.1e\+150"), ("1e-5", r"0\.0050\d* ± 0\.00003\d+")],
+)
+def test_an_answer_of_any_size_is_shown_in_a_few_digits(factor: str, said: str) -> None:
+    people = cl.PrivateTable({"x": [1.0] * 500}, columns={"x": cl.Real(0, 1)})
+    with cl.Session({"people": people}, budget=cl.PureDP(1), random=Random.deterministic(1)) as session:
+        shown = str(session.sql(f"SELECT SUM(x) * {factor} AS s FROM people", spend=1))
+    assert re.search(said, shown), shown
+    assert max(map(len, shown.splitlines())) < 80

@@ -411,8 +411,9 @@ def _numbers(series: Series, values: list[Any], margins: Values) -> list[str]:
     if series.kind == "integer":
         return [_beside(f"{value:,}", f"{rounded_up(margin, 0):,.0f}") for value, margin in zip(values, margins, strict=True)]
     narrowest = min((float(margin) for margin in margins if 0 < margin < math.inf), default=1.0)
-    at = min(max(0, places_of(narrowest, 2)), 12)
-    cells = zip(values, margins, strict=True)
+    at, cells = max(0, places_of(narrowest, 2)), zip(values, margins, strict=True)
+    if at > 12 or max(map(abs, values)) > 1e15:
+        return [_beside(f"{value:.6g}", f"{rounded_up(margin, places_of(margin, 2)):.2g}") for value, margin in cells]
     return [_beside(f"{value:,.{at}f}", f"{rounded_up(margin, at):,.{at}f}") for value, margin in cells]
 
 

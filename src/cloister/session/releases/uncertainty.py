@@ -173,13 +173,17 @@ def half_widths(weights: Mapping[str, Floats], terms: Mapping[str, Terms], confi
     ([303, 415], 412)
     """
     size = max((len(np.atleast_1d(weight)) for weight in weights.values()), default=1)
-    square, fourth, largest, steps = (np.zeros(size) for _ in range(4))
-    for name, weight in weights.items():
+    square, fourth, largest, steps, unit = (np.zeros(size) for _ in range(5))
+    for weight in weights.values():
+        unit = np.maximum(unit, np.abs(weight))
+    unit[unit == 0] = 1.0  # the fourth power of a weight of 1e-90 or 1e90 is no double
+    for name, whole in weights.items():
+        weight = whole / unit
         square = square + weight**2 * math.fsum(term.square for term in terms[name])
         fourth = fourth + weight**4 * math.fsum(term.fourth for term in terms[name])
         largest = np.maximum(largest, weight**2 * max((term.largest for term in terms[name]), default=0.0))
         steps = np.maximum(steps, np.abs(weight) * max((abs(term.weight) for term in terms[name]), default=0.0) / 2)
-    return _wide(square, fourth, largest, steps, confidence)
+    return _wide(square, fourth, largest, steps, confidence) * unit
 
 
 def widths_of_counts(weights: Floats, numbers: Floats, terms: Sequence[Terms], confidence: float) -> Floats:
