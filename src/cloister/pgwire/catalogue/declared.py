@@ -115,5 +115,5 @@ def about(table: PrivateTable | PublicTable) -> str:
     """
     if isinstance(table, PublicTable):
         return "public: no protection and no cost"
-    whose = "each row is one person" if table.unit is None else f"at most {table.max_rows} rows of one {table.unit!r} count"
+    whose = "each row is one person" if table.unit is None else f"rows of one {table.unit!r} that count: {table.max_rows} at most"
     return f"private: {whose}" + (f"; population {table.population!r}" if table.population else "")
