@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 import cloister as cl
@@ -61,16 +64,29 @@ def test_a_certain_answer_costs_nothing(session: Session, condition: str) -> Non
     assert session.spent == cl.PureDP(0) == answer.cost
 
 
+def test_a_mean_of_nothing_has_no_value_and_costs_nothing(session: Session) -> None:
+    sql = """SELECT COUNT(*) AS n, AVG(age) AS a, SUM(pay) AS s, STDDEV(pay) AS sd, MEDIAN(age) AS m,
+        MAX(day) AS d, MODE(sex) AS x FROM people WHERE sex = 'female'"""
+    assert session.explain(sql, spend=1).costs == {}
+    answer = session.sql(sql, spend=1)
+    for each in (answer, cl.Release.from_json(answer.to_json())):
+        found = each.to_pydict()
+        assert all(math.isnan(found.pop(name)[0]) for name in ("a", "sd"))
+        assert found == {"n": [0], "s": [0.0], "m": [None], "d": [None], "x": [None]}
+        assert each.margin()["n"].tolist() == each.margin()["s"].tolist() == [0.0]
+        assert np.isnan([each.margin()[name] for name in ("a", "sd", "m", "d", "x")]).all()
+    assert session.spent == cl.PureDP(0) == answer.cost
+
+
 @pytest.mark.parametrize(
     "sql",
     [
         "SELECT smoker, COUNT(*) AS n FROM people WHERE age > 200 GROUP BY smoker",
-        "SELECT AVG(age) AS a FROM people WHERE sex = 'female'",
         "SELECT COUNT(*) AS n FROM people WHERE sex = 'female' HAVING COUNT(*) > 1",
     ],
 )
 def test_what_is_not_certain_is_noted_and_charged(session: Session, sql: str) -> None:
-    """Groups, and means of nothing, which have no value."""
+    """Groups, and rows that a released number chooses."""
     assert "holds for no row" in str(session.sql(sql, spend=1))
     assert session.spent == cl.PureDP(1)
 

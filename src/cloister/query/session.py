@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +19,7 @@ from cloister.privacy import Exact, Guarantee, PureDP, exact_positive, text_of
 from cloister.query.forms import Forms
 from cloister.query.layout import AnswerColumns, Layout, columns_of, constant, rows_of
 from cloister.query.parse import Parsed, parse, touched_in
-from cloister.query.undeclared import CERTAIN, reviewed
+from cloister.query.undeclared import CERTAIN, reviewed, zero_of_nothing
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Frame, Plan, Question, Release, Series, Touched
 from cloister.session.planning.afford import affordable
@@ -481,15 +482,20 @@ class Session(Door):
         return self._certain(parsed) if parsed.certain else None
 
     def _certain(self, parsed: Parsed) -> Release:
-        """The answer that the declaration alone gives: one row of counts and sums, which are 0, at no cost."""
+        """The answer that the declaration alone gives, at no cost: one row of counts and sums of nothing, which are 0, and of
+        means and the like, which have no value."""
         shape = self._shape(parsed.question)
         columns = columns_of(parsed.layout, [shape])
-        fixed = {column.name: column.fixed[0] for column in parsed.layout.columns if column.source is None}
-        frame = Frame({name: Series(kind, constant(fixed.get(name, 0), 1).values) for name, kind, _ in columns})
-        counted = [name for name, _, measured in columns if measured]
-        nothing = {name: (np.zeros(1), np.zeros(1)) for name in counted}
+        values = {column.name: column.fixed[0] for column in parsed.layout.columns if column.source is None}
+        zero, names, margins = zero_of_nothing(parsed.question), parsed.layout.names, dict[str, tuple[Any, Any]]()
+        for name, kind, measured in columns:
+            if measured:
+                known, real = names[name] in zero, kind == "real"
+                values[name] = (0.0 if real else 0) if known else math.nan if real else None
+                margins[name] = (np.zeros(1),) * 2 if known else (np.full(1, math.nan),) * 2
+        frame = Frame({name: Series(kind, constant(values[name], 1).values) for name, kind, _ in columns})
         first = public_release([table_name(parsed.question.table)], shape.digest, self.who, PureDP(0))
-        made = Postprocessed.of(frame, counted, lambda _: nothing, [], first)
+        made = Postprocessed.of(frame, margins, lambda _: margins, [], first)
         return replace(made, notes=(*parsed.notes, CERTAIN))
 
     def _of_public(self, parsed: Parsed) -> Release:

@@ -70,9 +70,14 @@ def reviewed(parsed: Parsed, tables: Mapping[str, Any]) -> Parsed:
     return replace(parsed, notes=(*parsed.notes, *found), certain=row and _is_certain(parsed.question, tables))
 
 
+def zero_of_nothing(question: Question) -> set[str]:
+    """The statistics that are 0 where no row is; the others have no value there."""
+    return {each.name for each in question.statistics if isinstance(each, Count | Sum | Persons | Distinct)}
+
+
 def _is_certain(question: Question, tables: Mapping[str, Any]) -> bool:
-    """Whether each of its numbers is 0 whatever the rows are."""
-    if question.by or not all(isinstance(each, Count | Sum | Persons | Distinct) for each in question.statistics):
+    """Whether it is about no row, whatever the rows are."""
+    if question.by:
         return False
     domain_of = _columns(question.table, tables).__getitem__
     return any(_impossible(part, domain_of) for part in conjuncts(question.where))
