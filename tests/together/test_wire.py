@@ -23,6 +23,7 @@ from cloister.crypto import SigningKey, canonical_json
 from cloister.errors import CloisterError
 from cloister.privacy import PureDP
 from cloister.session import Count, Question
+from cloister.tables import Aggregation, Column, Compare, Literal
 from cloister.together import Coordinator, JointTable, MemoryJournal, Roster, SignedRoster, Site, SiteAgent, SitesMissing
 from cloister.together.coordinator import Presence, RemoteParts
 from cloister.together.messages import MAGIC, opened, pack
@@ -640,6 +641,34 @@ def test_rows_are_read_anew_when_the_owner_says_so(tmp_path: Path) -> None:
         file.unlink()
         read_anew("not read")
         assert abs(counted() - 60) <= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "events"),
+    [
+        ("sex,age\nF,30\nM,40\n", {"read": ""}),
+        ("id,age,sex\n1,30,F\n2,40,M\n", {"read": ""}),
+        ('\ufeff"age";"sex"\r\n"30";"F"\r\n"40";"M"\r\n', {"read": ""}),
+        ("years,sex\n30,F\n", {"not read": "the source has only 'years', 'sex'"}),
+        (None, {"not read": "there is no such file"}),
+    ],
+)
+def test_a_file_that_is_written_otherwise_is_read_again_as_it_is_now(
+    tmp_path: Path, text: str | None, events: dict[str, str]
+) -> None:
+    """In another order of its columns, with more of them, or as a spreadsheet saves it; where it can't be, the owner sees why."""
+    file, noted = tmp_path / "people.csv", dict[str, str]()
+    file.write_text("age,sex\n30,F\n40,M\n", encoding="utf-8")
+    site = Site("a", cl.PrivateTable(file, columns=COLUMNS), budget=MUCH)
+    agent = SiteAgent(site, stale=lambda: True, note=lambda event, told: noted.update({event: told.get("why", "")}))
+    if text is None:
+        file.unlink()
+    else:
+        file.write_text(text, encoding="utf-8", newline="")
+    agent.between()
+    assert noted == events
+    men = Aggregation(None, where=Compare("=", Column("sex"), Literal("M")))
+    assert agent.part.rows.aggregate(men).values["rows"].tolist() == [1]  # type: ignore[attr-defined]
 
 
 # ── what the hub sees ────────────────────────────────────────────────────────────────────────────
