@@ -379,6 +379,7 @@ def test_a_folder_is_run_once_and_calls_over_tls(tmp_path: Path, monkeypatch: py
     with (folder / "site.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert "a process runs the one in a already" in str(run("--data", str(folder)).exception)
+        assert "stop that process first" in str(run("rotate", "--finish", "--data", str(folder)).exception)
     assert "over TLS" in str(run("--data", str(folder), "--hub", "http://hub.example.org").exception)
     assert limits == ["off", "off"]
 
