@@ -53,6 +53,7 @@ BELOW = (
         for each in ("numbers/interval", "survey/composed", "survey/models", "survey/question", "survey/questions")
     ),
     "noise/mechanism.py",
+    "noise/shares.py",
     *(f"privacy/{each}.py" for each in ("conversion", "guarantee", "precision", "rational")),
     "query/*.py",
     "query/postprocessing/*.py",

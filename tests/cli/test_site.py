@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import cloister as cl
-from cloister.cli import cli
+from cloister.cli import cli, main
 from cloister.cli.speaking import OnCommandLine
 from cloister.crypto import is_signed
 from cloister.noise import DiscreteLaplace
@@ -349,12 +350,36 @@ def test_a_site_without_a_key_is_refused(tmp_path: Path) -> None:
     assert "site.key is missing" in str(run("show", "--data", str(folder)).exception)
 
 
+@pytest.mark.parametrize(
+    ("file", "is_folder", "words"),
+    [
+        ("audit-log.jsonl", True, "show"),
+        ("site.lock", True, "reread"),
+        ("plans", False, "plans"),
+        ("rounds", False, "show"),
+    ],
+)
+def test_what_is_in_the_place_of_a_file_or_a_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, file: str, is_folder: bool, words: str
+) -> None:
+    folder = folder_of(tmp_path, "a")
+    (folder / file).mkdir() if is_folder else (folder / file).touch()
+    monkeypatch.setattr(sys, "argv", ["cloister", "site", words, "--data", str(folder)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr().err
+    assert ended.value.code == 1, told
+    assert told.startswith("EngineError: The command ended early: ")
+    assert str(folder / file) in told
+
+
 def test_a_folder_is_run_once_and_calls_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, limits = folder_of(tmp_path, "a"), list[Any]()
     monkeypatch.setattr("cloister.together.agent.no_core_dumps", lambda: limits.append("off"))
     with (folder / "site.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert "a process runs the one in a already" in str(run("--data", str(folder)).exception)
+        assert "stop that process first" in str(run("rotate", "--finish", "--data", str(folder)).exception)
     assert "over TLS" in str(run("--data", str(folder), "--hub", "http://hub.example.org").exception)
     assert limits == ["off", "off"]
 

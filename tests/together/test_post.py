@@ -231,6 +231,15 @@ def test_a_message_that_cannot_be_fetched_keeps_nobody_from_what_waits_here(post
     assert set(fetched) <= {left.digest, DIGEST}  # who asks here leaves it at the post, too, once its patience is over
 
 
+def test_a_clock_that_is_off_at_one_end_is_known_at_the_other(post: MemoryPost) -> None:
+    here, there = ends(post, wait=0.05)
+    with there.serving() as hub:
+        assert call(hub, "a", apart=-86_400).status_code == 401
+        assert str(here.presence["a"]) == "its clock was 24.0 hours behind this one"
+        assert call(hub, "a").status_code == 204
+    assert str(here.presence["a"]).startswith("it last called at")
+
+
 def test_what_was_told_before_a_clock_was_set_back_hides_no_call() -> None:
     post, now = MemoryPost(), time.time()
     here = coordinator_of("abc", post=post)

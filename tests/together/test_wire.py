@@ -23,6 +23,7 @@ from cloister.crypto import SigningKey, canonical_json
 from cloister.errors import CloisterError
 from cloister.privacy import PureDP
 from cloister.session import Count, Question
+from cloister.tables import Aggregation, Column, Compare, Literal
 from cloister.together import Coordinator, JointTable, MemoryJournal, Roster, SignedRoster, Site, SiteAgent, SitesMissing
 from cloister.together.coordinator import Presence, RemoteParts
 from cloister.together.messages import MAGIC, opened, pack
@@ -518,13 +519,13 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
 
 
 class Tunnel(socketserver.ThreadingTCPServer):
-    """An HTTP proxy that opens tunnels, or refuses every one; it notes where to."""
+    """An HTTP proxy that opens tunnels, or says of every one why not; it notes where to."""
 
     daemon_threads, allow_reuse_address = True, True
 
-    def __init__(self, *, refuses: bool = False) -> None:
+    def __init__(self, *, says: str = "") -> None:
         super().__init__(("127.0.0.1", 0), _Tunnelled)
-        self.refuses, self.to = refuses, list[str]()
+        self.says, self.to = says, list[str]()
 
     @property
     def address(self) -> str:
@@ -539,8 +540,8 @@ class _Tunnelled(socketserver.StreamRequestHandler):
         while self.rfile.readline().strip():
             pass
         tunnel.to.append(f"{verb} {to}")
-        if tunnel.refuses:
-            self.wfile.write(b"HTTP/1.1 403 Forbidden\r\n\r\n")
+        if tunnel.says:
+            self.wfile.write(f"HTTP/1.1 {tunnel.says}\r\n\r\n".encode())
             return
         host, _, port = to.rpartition(":")
         with socket.create_connection((host, int(port))) as there:
@@ -561,7 +562,7 @@ def _poured(source: socket.socket, to: socket.socket) -> None:
 
 
 @contextmanager
-def tunnelling(**how: bool) -> Iterator[Tunnel]:
+def tunnelling(**how: str) -> Iterator[Tunnel]:
     with Tunnel(**how) as tunnel:
         thread = threading.Thread(target=tunnel.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -582,11 +583,12 @@ def test_sites_call_through_a_proxy_and_by_no_other_way(tmp_path: Path, monkeypa
         with running(agents, hub, authority=found, proxy=tunnel.address), asked(coordinator) as session:
             assert len(session.sql(COUNT, spend=50).to_pydict()["n"]) == 2
         assert set(tunnel.to) == {f"CONNECT {hub.removeprefix('https://')}"}
-        with tunnelling(refuses=True) as closed:
-            with running([SiteAgent(site_of("a"))], hub, authority=found, proxy=closed.address) as told:
-                while not told:
-                    pass
-            assert "The hub was not reached: 403 Forbidden" in told[0]
+        for says, words in (("403 Forbidden", "403 Forbidden"), ("407 Authentication", "it wants a name and a password")):
+            with tunnelling(says=says) as closed:
+                with running([SiteAgent(site_of("a"))], hub, authority=found, proxy=closed.address) as told:
+                    while not told:
+                        pass
+                assert f"The hub was not reached through the proxy: {words}" in told[0]
     for none in ("proxy:3128", "http://[x", "http://", "http://proxy:x"):
         with pytest.raises(cl.InvalidParameter, match="--proxy is invalid"):
             SiteAgent(site_of("a")).run("https://hub.example.org", proxy=none)
@@ -640,6 +642,34 @@ def test_rows_are_read_anew_when_the_owner_says_so(tmp_path: Path) -> None:
         file.unlink()
         read_anew("not read")
         assert abs(counted() - 60) <= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "events"),
+    [
+        ("sex,age\nF,30\nM,40\n", {"read": ""}),
+        ("id,age,sex\n1,30,F\n2,40,M\n", {"read": ""}),
+        ('\ufeff"age";"sex"\r\n"30";"F"\r\n"40";"M"\r\n', {"read": ""}),
+        ("years,sex\n30,F\n", {"not read": "the source has only 'years', 'sex'"}),
+        (None, {"not read": "there is no such file"}),
+    ],
+)
+def test_a_file_that_is_written_otherwise_is_read_again_as_it_is_now(
+    tmp_path: Path, text: str | None, events: dict[str, str]
+) -> None:
+    """In another order of its columns, with more of them, or as a spreadsheet saves it; where it can't be, the owner sees why."""
+    file, noted = tmp_path / "people.csv", dict[str, str]()
+    file.write_text("age,sex\n30,F\n40,M\n", encoding="utf-8")
+    site = Site("a", cl.PrivateTable(file, columns=COLUMNS), budget=MUCH)
+    agent = SiteAgent(site, stale=lambda: True, note=lambda event, told: noted.update({event: told.get("why", "")}))
+    if text is None:
+        file.unlink()
+    else:
+        file.write_text(text, encoding="utf-8", newline="")
+    agent.between()
+    assert noted == events
+    men = Aggregation(None, where=Compare("=", Column("sex"), Literal("M")))
+    assert agent.part.rows.aggregate(men).values["rows"].tolist() == [1]  # type: ignore[attr-defined]
 
 
 # ── what the hub sees ────────────────────────────────────────────────────────────────────────────

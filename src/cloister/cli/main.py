@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import traceback
-from errno import EACCES, EDQUOT, EIO, EMFILE, ENFILE, ENOSPC, EPERM, EROFS
+from errno import EACCES, EDQUOT, EEXIST, EIO, EISDIR, EMFILE, ENAMETOOLONG, ENFILE, ENOSPC, ENOTDIR, EPERM, EROFS
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -29,7 +29,7 @@ _HOMES = {name: name for name in _OF_THEIR_OWN.split()} | {
 """The module of each command that has one. It is imported when the command is called: a question needs no attacks."""
 
 
-_OF_THE_MACHINE = frozenset({EACCES, EDQUOT, EIO, EMFILE, ENFILE, ENOSPC, EPERM, EROFS})
+_OF_THE_MACHINE = frozenset({EACCES, EDQUOT, EEXIST, EIO, EISDIR, EMFILE, ENAMETOOLONG, ENFILE, ENOSPC, ENOTDIR, EPERM, EROFS})
 _OBJECTS = 50_000
 """After how many new objects the garbage collector looks for cycles: importing makes many, and no garbage."""
 
@@ -93,7 +93,7 @@ def main() -> None:
         _refused(MissingDependency("The command was not run", why=why, instead=install("hub")))
     except BrokenPipeError:
         _unread()
-    except OSError as error:  # a full disk, a folder that can't be written: the system's own words name no row
+    except OSError as error:  # a full disk, a folder in place of a file: the system's own words name no row
         if error.errno not in _OF_THE_MACHINE:
             _failed(error)
         why = os.strerror(error.errno).lower() + (f": {str(error.filename)!r}" if error.filename else "")

@@ -64,9 +64,9 @@ def alone(lock: Path, party: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InvalidParameter(
-                f"The {party} was not started",
+                f"The {party}'s folder is in use",
                 why=f"a process runs the one in {lock.parent.name} already",
-                instead="one process for a folder",
+                instead="stop that process first; the folder is for one alone",
             ) from None
         yield
 

@@ -144,7 +144,7 @@ class Caller:
                 try:
                     status, found = self._called(client, url, answers, body)
                 except httpx.HTTPError as error:
-                    problem = f"The hub was not reached: {_why(error)}"
+                    problem = f"The hub was not reached{' through the proxy' if proxy else ''}: {_why(error)}"
                 else:
                     if status == 200 and is_whole(found):  # not a page of something in between
                         answers, body = hashlib.sha256(found).hexdigest(), self.answer(found)
@@ -381,4 +381,6 @@ def _said(status: int, found: bytes) -> str:
 def _why(error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return "its certificate could not be verified; --certificate names the file of its authority"
+    if str(error).startswith("407"):
+        return "it wants a name and a password; write http://NAME:PASSWORD@proxy.example.org:3128"
     return str(error) or type(error).__name__

@@ -413,6 +413,8 @@ class Mailboxes:
         now = time.time()
         if abs(now - at) > CLOCK:
             box.presence.problem = f"its clock was {_apart(at - now)} this one"
+            if box.presence.problem != box.told.problem:
+                await self._tell(name, box)
             why = f"the clock of {name!r} is {_apart(at - now)} that of the hub"  # the same each minute: it is told once
             return _problem(401, "A call was refused", why, "the right time on both machines")
         if box.calls >= CALLS:

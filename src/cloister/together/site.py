@@ -34,6 +34,7 @@ from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Cells, NoisedRequest, exact_integers
 from cloister.tables.engines.row_sums import FeatureRows, Fit
 from cloister.tables.relations.public import checked
+from cloister.tables.sourcing.sources import CsvSource, ParquetSource
 from cloister.together.accounting import cost_of, with_besides
 from cloister.together.checking import check_request
 from cloister.together.journal import Journal, MemoryJournal
@@ -206,7 +207,8 @@ class Site:
         """This site's rows for a joint table of that declaration, made ready; refused where the owner declared otherwise."""
         own = self.table
         self.check_declared(table.columns, table.unit, table.max_rows)
-        kept = PrivateTable.declared(own.source, table.columns, like=own)
+        source = own.source.path if isinstance(own.source, CsvSource | ParquetSource) else own.source  # as it is written now
+        kept = PrivateTable.declared(source, table.columns, like=own)
         secret = self.ledger.derive("order of the rows", self.name).hex()
         return SitePart(self, prepare(kept, secret=secret, workspace=Workspace.of()), Over(table=kept, public=self.public_tables))
 

@@ -443,6 +443,23 @@ def test_a_regression_is_learnt_over_sites_as_a_job(play: Play, monkeypatch: pyt
         assert 19 < each.spent.rho <= 20  # type: ignore[union-attr]
 
 
+def test_noise_that_cannot_be_shared_is_refused_in_the_readers_language(play: Play) -> None:
+    assert play.join(epsilon="", rho="1000").status_code == 201
+    with play.house.hub.database.reading() as db:
+        [row] = db.query(DataSet).filter(DataSet.name == "hospitals")
+    play.house.grant(row, play.analyst, by=play.owner)
+    sent, client = {"sql": "SELECT COUNT(*) AS n FROM hospitals", "spend": "0.2"}, play.analyst.client
+    token = re.search(r'name="form_token" value="([^"]+)"', client.get("/ask").text)
+    assert token
+    sites = [SiteAgent(site(name, budget=cl.ZCDP(10**3))) for name in NAMES]
+    with served(play.house.hub) as address, running(sites, address):
+        form = {"form_token": token[1], **sent}
+        answer = client.post("/ask/explain", data=form, headers={"Accept-Language": "zh-CN"})
+    assert answer.status_code == 422
+    for words in ("不支持分成 3 份的尺度为 1.58114 的高斯噪声", "其中每份的尺度为 0.916", "的 1/3，或更细的"):
+        assert words in answer.text
+
+
 def test_a_regression_over_sites_under_a_budget_without_a_delta_is_refused_before_there_is_a_job(
     open_one: tuple[Play, str],
 ) -> None:
