@@ -103,8 +103,7 @@ def add(routes: Pages) -> None:
             draft = draft_of(form, budget_of(hub, data_set))
             if not form.text("json", most=65_536):
                 draft["rules"] = _not_in_the_form(row) | draft["rules"]
-            shown = frozenset(form.all("person")) or None
-            requests.grant_request(hub, db, caller, number, draft, form.text("message"), shown)
+            requests.grant_request(hub, db, caller, number, draft, form.text("message"), frozenset(form.all("person")) or None)
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("Access was granted."))
 
