@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.hub.access.forms import post
 from tests.hub.house import House
 
@@ -20,3 +22,21 @@ def test_a_refused_description_keeps_what_was_typed(house: House) -> None:
     assert "Each of them</textarea>" in refused.text
     assert '<option value="special" selected>' in refused.text
     assert 'value="People"' in owner.client.get(page).text
+
+
+def test_a_page_of_before_a_change_does_not_undo_it(house: House) -> None:
+    """A title that was saved in another tab took off the purposes that had been written since that was opened."""
+    owner = house.person("owner")
+    house.sample_data_set(owner=owner)
+    page, path = "/datasets/people/manage", "/datasets/people/describe"
+    read = r'name="seen" value="([^"]*)"'
+    old = re.findall(read, owner.client.get(page).text)
+    house.clock.move(minutes=1)
+    assert post(owner, path, page, title="People", purposes="care", seen=old).status_code == 303
+    house.clock.move(minutes=1)
+    refused = post(owner, path, page, title="Everybody", purposes="", seen=old)
+    assert (refused.status_code, re.findall(read, refused.text)) == (409, old), "until the page is loaded again"
+    shown = owner.client.get(page).text
+    assert 'value="care"' in shown
+    assert post(owner, path, page, title="Everybody", purposes="care", seen=re.findall(read, shown)).status_code == 303
+    assert len(old) == 1

@@ -170,6 +170,28 @@ def test_an_approval_is_for_the_members_that_were_shown(house: House) -> None:
         assert api(ada, "/questions", {**ASK, "project": number}).status_code == (201 if again else 404)
 
 
+def test_a_request_of_a_project_is_granted_to_the_members_that_were_shown(house: House) -> None:
+    """Its page named none of them, and all who had joined until the form came were let in."""
+    owner, lead = house.person("owner"), house.person("analyst")
+    ada = house.person("analyst", email="ada@example.org", name="Ada L")
+    house.sample_data_set("people", owner=owner, readers=[lead])
+    number = api(lead, "/projects", {"name": "study", "title": "T", "purpose": "research"}).json()["id"]
+    asked = {"data_set": "people", "purpose": "research", "wanted": {"actions": ["question.ask"]}, "project": number}
+    path = f"/access/requests/{api(lead, '/access-requests', asked).json()['id']}"
+    page = owner.client.get(path).text
+    api(lead, "/projects/study/members", {"email": "ada@example.org"})
+    api(ada, "/projects/study/join", {})
+    for again in (False, True):
+        page = owner.client.get(path).text if again else page
+        assert ("Ada L" in page) is again
+        shown = re.findall(r'name="person" value="([^"]+)"', page)
+        assert {*shown} == {lead.id, *([ada.id] if again else [])}
+        sent = {"form_token": token(page), "person": shown, "actions": ["question.ask"]}
+        said = owner.client.post(f"{path}/grant", data=sent)
+        assert ("joined the project after" in said.text) is not again
+        assert api(ada, "/questions", {**ASK, "project": number}).status_code == (201 if again else 404)
+
+
 def test_a_deleted_data_set_is_in_no_project(house: House) -> None:
     owner, lead, _, _ = study(house)
     managing.delete(house.hub, owner.caller, "people", "people")

@@ -24,9 +24,10 @@ from click.testing import CliRunner
 import cloister as cl
 from cloister.cli import cli
 from cloister.crypto import SigningKey, WrongKey
+from cloister.hub.database import DatabaseUnavailable
 from cloister.hub.generation import bump
 from cloister.hub.platform.catalogue import key_of, sweep_masked
-from cloister.hub.platform.catalogue.masked import masked_in
+from cloister.hub.platform.catalogue.masked import batch_file, masked_in
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.vault import keeping
 from cloister.together import KeyHolder, KeyHolderAgent, Marginal, MaskedFormat, Sealer, renewed
@@ -284,6 +285,53 @@ def test_what_is_withdrawn_is_overwritten_once_nobody_reads_it(story: Story) -> 
     story.house.clock.move(hours=2)
     sweep_masked(story.house.hub)
     assert not first.sums(0, gone[first.head.id]).any(), "also of the last batch, though none comes after it"
+
+
+def test_a_version_whose_commit_was_not_confirmed_keeps_its_cells(story: Story) -> None:
+    """The database went away behind its commit: the batch lost its name, and the version that names it was unreadable."""
+    story.opened()
+    story.people.delete_one({"_id": 1})
+    batch, add = story.mask().path, keeping.add_masked
+
+    def unconfirmed(*given: Any) -> int:
+        add(*given)
+        raise DatabaseUnavailable("The hub's database did not answer", why="it is away", instead="try again")
+
+    with patch.object(keeping, "add_masked", unconfirmed):
+        assert story.send(batch).status_code == 503
+    with story.asking(story.holder) as session:
+        assert session.sql(SQL, spend=SPEND).to_pydict()["n"] == [5, 4]
+    _age(story)
+    sweep_masked(story.house.hub)
+    assert [path.suffix for path in story.files()] == [".masked"] * 2
+
+
+def test_cells_are_on_the_disk_before_a_version_names_them(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an exchange of pads, too, which destroys the old ones: a power cut left a version without its cells."""
+    fsync, add, flushed, missing = os.fsync, keeping.add_masked, set[int](), list[list[str]]()
+
+    def noted(file: int) -> None:
+        fsync(file)
+        flushed.add(os.fstat(file).st_ino)
+
+    def looks(hub: Any, caller: Any, number: str, masked: Any, *more: Any, **how: Any) -> int:
+        named = [batch_file(hub, masked.batches[-1]), hub.settings.path("masked")]
+        missing.append([path.name for path in named if path.stat().st_ino not in flushed])
+        flushed.clear()
+        return add(hub, caller, number, masked, *more, **how)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(keeping, "add_masked", looks)
+    story.opened()
+    story.people.delete_one({"_id": 1})
+    batch = story.mask().path
+    flushed.clear()
+    assert story.send(batch).json()["version"] == 2
+    with patch.object(story, "opened"):
+        exchange = Exchange(story)
+    flushed.clear()
+    assert exchange.pads().json() == {"version": 3}
+    assert missing == [[], []]
 
 
 @pytest.mark.parametrize("withdrawn", [{"0" * 64: ((0, 1),)}, {"": ((0, 99),)}], ids=["of an unknown batch", "beyond its batch"])

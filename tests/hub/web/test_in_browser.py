@@ -144,6 +144,19 @@ def test_a_double_click_sends_a_form_once(page: Page) -> None:
     assert page.evaluate(sends) == [True, False, True, True]
 
 
+def test_a_page_that_the_browser_kept_sends_a_form_of_its_own(page: Page) -> None:
+    """Gone back to after something else undid what it had done, it said "done" again and did nothing."""
+    word = """(persisted) => {
+      const form = document.createElement("form");
+      form.innerHTML = '<input name="form_once" value="aZ_-9">';
+      document.body.append(form);
+      dispatchEvent(new PageTransitionEvent("pageshow", { persisted }));
+      return form.elements.form_once.value;
+    }"""
+    assert page.evaluate(word, False) == "aZ_-9"
+    assert re.fullmatch(r"aZ_-9[\w-]+", page.evaluate(word, True))
+
+
 def test_progress_is_shown_until_the_work_is_done(page: Page) -> None:
     expect(page.locator("#job progress")).to_have_attribute("value", "1.0")
 

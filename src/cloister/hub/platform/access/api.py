@@ -149,7 +149,7 @@ def _requests(routes: Routes) -> None:
     def grant(hub: HubDep, caller: PersonDep, number: Number, body: AccessGiven) -> RequestOut:
         with hub.database.begin() as db:
             draft = {"role": body.role, "rules": body.rules}
-            requests.grant_request(hub, db, caller, number, draft, body.message)
+            requests.grant_request(hub, db, caller, number, draft, body.message, None)
             return _shown(hub, db, caller, number)
 
     @routes.post(

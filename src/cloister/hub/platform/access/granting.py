@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cloister.errors import InvalidDeclaration, Missing
+from cloister.errors import Conflict, InvalidDeclaration, Missing
 from cloister.hub.decisions.checking import allowed, check, context_of, no_algorithm
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Context, GrantFacts, Object, Spend, Who, actions, decide, words
@@ -49,12 +49,16 @@ def grant_in(
     *,
     row: DataSet | None = None,
     request: str = "",
+    shown: frozenset[str] | None = None,
 ) -> GrantFacts:
-    """Keep a grant in the transaction of `db`, once its text, the object and the institution's rules allow it."""
+    """Keep a grant in the transaction of `db`, once text, object and the institution's rules allow it, to those `shown`."""
     draft = resolved(hub, db, caller, draft)
     if isinstance(draft.get("rules"), Mapping):
         draft = {**draft, "rules": days_in(draft["rules"], hub.settings.zone)}
     found = _to_present(db, GrantFacts.read(draft, id=new_id(), granted_by=caller.id))
+    if shown is not None and (found.members.people or frozenset()) - shown:
+        why = "somebody joined the project after the page was loaded"
+        raise Conflict("The approval has no effect", why=why, instead="load the page again and send it once more")
     check_grant(hub, found, which, row)
     if row is not None and found.rules.rows:
         check_condition(hub, db, found, which, row)

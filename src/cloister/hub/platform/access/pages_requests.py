@@ -20,7 +20,7 @@ from cloister.hub.platform.access.pages_grants import budget_of
 from cloister.hub.platform.access.parts import SEEN, done
 from cloister.hub.platform.access.requests import say, thread
 from cloister.hub.platform.access.views import request_views
-from cloister.hub.records.access import AccessRequest
+from cloister.hub.records.access import AccessRequest, Project
 from cloister.hub.service import Card
 from cloister.hub.web.forms import FormDep, go
 from cloister.hub.web.languages import N_
@@ -103,7 +103,7 @@ def add(routes: Pages) -> None:
             draft = draft_of(form, budget_of(hub, data_set))
             if not form.text("json", most=65_536):
                 draft["rules"] = _not_in_the_form(row) | draft["rules"]
-            requests.grant_request(hub, db, caller, number, draft, form.text("message"))
+            requests.grant_request(hub, db, caller, number, draft, form.text("message"), frozenset(form.all("person")) or None)
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("Access was granted."))
 
@@ -128,7 +128,8 @@ def _done(
 def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[str, Any]) -> dict[str, Any]:
     with hub.database.reading() as db:
         row, data_set = requests.request_for(hub, db, caller, number)
-        said = thread(db, row.id)
+        said, decides = thread(db, row.id), data_set.owner == caller.id
+        members = projects.members_of(db, db.get_one(Project, row.project)) if row.project and decides else []
         rules, share = row.wanted, row.wanted.get("share") or {}
         first = {
             "role": "",
@@ -144,16 +145,15 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
             "asked": request_views(hub, db, [row], request_gettext(request))[0],
             "data_set": data_set,
             "messages": said,
-            "names": names_in(db, people=[each.person for each in said]),
+            "names": names_in(db, people=[*(each.person for each in said), *(each.person for each in members)]),
+            "members": members,
             "own": row.person == caller.id,
-            "decides": data_set.owner == caller.id,
+            "decides": decides,
             "actions": [each for each in grantable("data-set") if each[0] not in _ELSEWHERE],
             "columns": sorted(data_set.declaration.get("columns", {})),
             "methods": titled(),
             "limits": bool(_not_in_the_form(row)),
-            "typed": Typed(
-                with_purposes({**first, **typed}, facts_of(hub, db).data_sets.get(data_set.id), data_set.owner == caller.id)
-            ),
+            "typed": Typed(with_purposes({**first, **typed}, facts_of(hub, db).data_sets.get(data_set.id), decides)),
             "zone": hub.settings.zone,
             "problem": None,
         }

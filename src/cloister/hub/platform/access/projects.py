@@ -151,11 +151,8 @@ def approve(
         )
     if found.id in _standing(hub, db, row):
         raise Conflict("The approval has no effect", why="it was given already", instead="revoke the grant first")
-    if shown is not None and any(each.person not in shown for each in members_of(db, row)):
-        why, path = "somebody joined the project after the page was loaded", f"/projects/{row.name}"
-        raise Conflict("The approval has no effect", why=why, instead=f"load the page again: {path}")
     draft = {"role": f"project {row.name}", "members": {"projects": [row.id]}, "rules": dict(rules)}
-    made = grant_in(hub, db, caller, which, draft, row=found, request=row.id)
+    made = grant_in(hub, db, caller, which, draft, row=found, request=row.id, shown=shown)
     place.approved, place.approved_by = hub.now(), caller.id
     _told(hub, db, caller, "access.decide", row, approved=found.id, data_sets=[found.id])
     return made

@@ -114,8 +114,10 @@ def request_for(hub: Hub, db: Session, caller: Caller, number: str) -> tuple[Acc
     return row, data_set
 
 
-def grant_request(hub: Hub, db: Session, caller: Caller, number: str, draft: Mapping[str, Any], message: str = "") -> GrantFacts:
-    """Answer with a grant: to the person who asked, or to their project; its rules are the owner's."""
+def grant_request(
+    hub: Hub, db: Session, caller: Caller, number: str, draft: Mapping[str, Any], message: str, shown: frozenset[str] | None
+) -> GrantFacts:
+    """Answer with a grant: to the person who asked, or to members of their project that were `shown`, by the owner's rules."""
     row, data_set, which = _to_be_decided(hub, db, caller, number)
     members = {"projects": [row.project]} if row.project else {"people": [row.person]}
     if row.project:  # it works with the data set from now on, so its page shows that, and the owner sees the project
@@ -129,7 +131,7 @@ def grant_request(hub: Hub, db: Session, caller: Caller, number: str, draft: Map
         db.flush()
         bump(db)
     given = {"role": draft.get("role") or "granted on request", "members": members, "rules": draft.get("rules", {})}
-    found = grant_in(hub, db, caller, which, given, row=data_set, request=row.id)
+    found = grant_in(hub, db, caller, which, given, row=data_set, request=row.id, shown=shown)
     _decided(hub, db, caller, row, "granted", message)
     return found
 

@@ -81,15 +81,16 @@ def add(routes: Pages) -> None:
     @routes.post("/datasets/{name}/describe", "dataset.manage")
     def describe(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         def act(hub: Hub, db: Db, caller: Caller, row: DataSet) -> None:
+            if form.text("seen") not in ("", str(row.changed)):  # a policy that was written since would go
+                raise Conflict("Nothing was changed", why="it was changed meanwhile", instead=f"/datasets/{name}/manage")
             parts = parts_of(row)
             kept = {part: value for part, value in _staying(parts.get("policy")).items() if part in _NOT_TYPED}
             columns = parts.get("columns", {})
             if form.flag("forget"):
                 columns = {name: each for name, each in _columns(row).items() if is_readable(each)}
             policy = policy_typed(keep(form, 0), lambda names: reading.names_to_ids(hub, db, caller, names))
-            metadata = {"policy": kept | policy, "columns": columns}
-            title, about, provider = form.text("title"), form.text("about", most=5000), form.text("provider", most=320)
-            managing.describe(hub, db, caller, row, title=title, about=about, metadata=metadata, provider=provider)
+            texts = {each: form.text(each, most=most) for each, most in (("title", 10_000), ("about", 5000), ("provider", 320))}
+            managing.describe(hub, db, caller, row, metadata={"policy": kept | policy, "columns": columns}, **texts)
 
         return _done(request, hub, caller, name, act, request_gettext(request)("The description was saved."), form)
 

@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect
 
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError, Conflict, EngineError, InvalidDeclaration, InvalidParameter, Missing
+from cloister.hub.database import DatabaseUnavailable
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.facts import data_set_object
 from cloister.hub.description import example
@@ -42,9 +43,10 @@ from cloister.hub.platform.trail import write
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
-from cloister.hub.storage.uploads import FULL_DISK, NOT_KEPT
+from cloister.hub.storage.uploads import FULL_DISK, NOT_KEPT, settle
 from cloister.printable import is_text
 from cloister.privacy import Guarantee
+from cloister.stored import flush
 from cloister.together.coordinator import Presence
 from cloister.together.sealed.batches import Batch, Head, withdrawn_by
 from cloister.together.sealed.renewing import MARK, apply_difference
@@ -130,6 +132,7 @@ async def received(hub: Hub, caller: Caller, stream: AsyncIterator[bytes]) -> Wa
                         instead="fewer rows in each batch, or upload_megabytes in hub.toml",
                     )
                 await run_in_threadpool(file.write, chunk)
+        await run_in_threadpool(flush, part)
     except ClientDisconnect:
         part.unlink(missing_ok=True)
         raise InvalidParameter(
@@ -237,7 +240,8 @@ def renewed(hub: Hub, caller: Caller, name: str, holder: str, key: str, uploads:
         made[head.id] = out
     for name, out in made.items():  # all at once: whoever sweeps leaves what is new for a minute
         os.utime(out)
-        out.rename(batch_file(hub, name))
+        flush(out)
+        settle(out, batch_file(hub, name))
     now = replace(masked, name=_name(holder), key=_key(key), batches=tuple(made))
     version = add_masked(hub, caller, row.id, now, masked, alone=True)
     for each in uploads:
@@ -327,21 +331,25 @@ def _one(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, Masked]:
 
 
 class _kept:  # noqa: N801 - it stands in a `with`
-    """An upload under the name of its batch, which it loses again where what follows fails."""
+    """An upload under the name of its batch, too, which it loses again where what follows fails."""
 
     def __init__(self, hub: Hub, caller: Caller, upload: Waiting) -> None:
         assert upload.head is not None
         self._from, self._to = _waiting_file(hub, caller, upload.id), batch_file(hub, upload.head.id)
 
     def __enter__(self) -> None:
-        if self._to.exists():
-            raise Conflict("The batch was not taken", why="it is here already", instead="the next one")
-        self._from.rename(self._to)
+        try:
+            os.link(self._from, self._to)
+        except FileExistsError:
+            raise Conflict("The batch was not taken", why="it is here already", instead="the next one") from None
         os.utime(self._to)
+        flush(self._to.parent)
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            self._to.rename(self._from)
+    def __exit__(self, kind: object, error: object, _: object) -> None:
+        if kind is None:
+            self._from.unlink(missing_ok=True)
+        elif isinstance(error, CloisterError) and not isinstance(error, DatabaseUnavailable):  # or it may be committed
+            self._to.unlink()
 
 
 def _waiting_file(hub: Hub, caller: Caller, number: str) -> Path:

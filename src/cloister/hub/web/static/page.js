@@ -41,9 +41,9 @@ document.addEventListener("click", async (event) => {
 const readyToPrint = (root) => every("[data-print]", (button) => { button.hidden = false; }, root);
 document.addEventListener("click", (event) => { if (event.target.closest("[data-print]")) window.print(); });
 
-// data-confirm="question": asked before a form is sent. The second of two clicks sends nothing: it would make a thing twice.
+// data-confirm="question": asked before a form is sent. The second of two clicks sends nothing. A page that the browser kept has new forms.
 let sent = {};
-window.addEventListener("pageshow", () => { sent = {}; });
+window.addEventListener("pageshow", ({ persisted }) => { sent = {}; if (persisted) every("[name=form_once]", (it) => { it.value += "-"; }); });
 document.addEventListener("submit", (event) => {
   const by = event.submitter ?? event.target;
   const asked = by.dataset.confirm ?? event.target.dataset.confirm;
