@@ -12,6 +12,7 @@ from sklearn.base import clone
 from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
 from cloister.learn import PCA, GaussianNB, KMeans, LinearDiscriminantAnalysis, LinearRegression, fit_and_score_table
 from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.from_tables import checked_features
 from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.session import Door
@@ -160,3 +161,25 @@ def test_columns_of_arrow_and_one_row_alone_are_encoded_as_lists_are() -> None:
     np.testing.assert_array_equal(encoder.transform(arrow.table(rows)), encoder.transform(rows))
     one = encoder.transform({name: values[0] for name, values in rows.items()})
     np.testing.assert_array_equal(one, encoder.transform(rows)[:1])
+
+
+@pytest.mark.parametrize(("column", "cell"), [("sex", "X"), ("sex", None), ("age", float("nan")), ("age", "old")])
+def test_a_cell_that_is_not_declared_is_refused_by_its_column_where_it_is_predicted(column: str, cell: object) -> None:
+    """scikit-learn's words were of NaN in X, which nobody had given, and of other models that take it."""
+    pandas = pytest.importorskip("pandas")
+    table = PrivateTable(
+        {"age": [30, 40] * 50, "sex": ["F", "M"] * 50, "pay": [1, 2] * 50},
+        {"age": COLUMNS["age"], "sex": COLUMNS["sex"], "pay": Integer(0, 9)},
+    )
+    with Door({"people": table}, budget=PureDP(9), random=Random.deterministic(1)) as door:
+        model = LinearRegression(epsilon=1).fit_table(door, "people", features=["age", "sex"], target="pay", purpose="cells")
+    good = {"age": [30, 40], "sex": ["F", "M"]}
+    assert model.predict(pandas.DataFrame(good)).shape == (2,)
+    with pytest.raises(InvalidParameter, match=f"The column '{column}' is invalid"):
+        model.predict(pandas.DataFrame({**good, column: [good[column][0], cell]}))
+
+
+def test_a_target_that_is_the_only_feature_is_answered_with_a_list_that_may_be_written() -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        checked_features(LinearRegression(), ["pay"], "pay")
+    assert "features=[]" not in str(caught.value)

@@ -11,6 +11,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
+from cloister.learn.clustering.noisy_mean import Spread
+from cloister.learn.decomposition import pca
 from cloister.learn.decomposition.pca import METHODS, PCA, _measured
 from cloister.learn.decomposition.power import _product
 from cloister.learn.decomposition.second_moments import BITS, gaussian_moments, laplace_moments, moment_steps
@@ -287,3 +289,39 @@ def test_the_total_variance_is_that_of_narrow_rows() -> None:
     model = PCA(2, epsilon=1e5, bounds=(-1, 1), random=Random.deterministic(1)).fit(X)
     assert model.total_variance_ == pytest.approx(X.var(axis=0).sum(), rel=0.05)
     assert model.explained_variance_ratio_.sum() == pytest.approx(0.5, abs=0.05)
+
+
+NARROW = np.array([10_000.0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("method", ["gaussian", "laplace", "wishart"])
+def test_narrow_columns_are_found_beside_a_wide_one(method: str) -> None:
+    """Three columns are a ten-thousandth as wide as the first, and two of them go together: the second direction."""
+    draw = np.random.default_rng(2)
+    both = draw.normal(0, 0.25, (100_000, 1))
+    X = np.clip(np.hstack([draw.uniform(-1, 1, (100_000, 1)), both, both, draw.normal(0, 0.03, (100_000, 1))]), -1, 1) * NARROW
+    random = Random.deterministic(1)
+    model = PCA(2, epsilon=4, delta=DELTA[method], bounds=(-NARROW, NARROW), method=method, random=random).fit(X)
+    exact = np.linalg.eigh(np.cov(X.T))[1].T[::-1][:2]
+    assert np.abs((model.components_ * exact).sum(axis=1)).min() > 0.98
+    assert model.total_variance_ == pytest.approx(np.var(X[:, 0]), rel=0.1)
+    again, along = load(model.to_json()), np.var(X @ model.components_.T, axis=0)
+    assert (again.margin() == model.margin()).all()
+    assert (np.abs(model.explained_variance_ - along) <= model.margin()).all()
+    assert model.margin()[1] < 2 * along[1]
+
+
+def test_a_row_of_columns_of_several_widths_changes_the_moments_by_no_more_than_the_noise_is_for(monkeypatch) -> None:
+    """At any released mean and spread: those of the neighbours are held alike."""
+    draw, seen = np.random.default_rng(3), []
+    spread = Spread(0.4, 12.0, 1.0, 30.0, 1.0)
+    monkeypatch.setattr(pca, "spread_of", lambda *given, **more: spread)
+    monkeypatch.setattr(pca, "moment_steps", lambda rows, **more: seen.append(moment_steps(rows, **more)) or seen[-1])
+    X = np.vstack([draw.uniform(-1, 1, (30, 4)) * NARROW, NARROW])
+    model = PCA(bounds=(-NARROW, NARROW), centered=True, method="laplace", random=Random.deterministic(1))
+    for rows in (X, *(np.delete(X, row, axis=0) for row in range(len(X)))):
+        model.fit(rows)
+    reach, upper = float(reach_of(4, BITS)), np.triu_indices(4)
+    change = np.abs(np.array(seen[1:]) - seen[0]).astype(float)
+    assert 0.9 * reach**4 < (change**2).sum(axis=(1, 2)).max() <= reach**4
+    assert np.array([each[upper].sum() for each in change]).max() <= 2.5 * reach**2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -58,7 +58,7 @@ METHODS = ("gaussian", "power", "exponential", "wishart", "laplace")
 _SIZE, _SPREAD, _VARIANCES = Fraction(3, 100), Fraction(5, 100), Fraction(8, 100)
 _MEAN = {"epsilon": Fraction(1, 4), "mu_squared": Fraction(1, 10), "rho": Fraction(1, 10)}
 _PRODUCTS = 2
-_LARGE, _CLEAR = 1_000_000, 30
+_LARGE, _CLEAR, _NARROWEST = 1_000_000, 30, 1e-12
 _REACH, _FEW = 1.2, 12
 """Rows count as no farther from the mean than the root of 1.2 + 12/d times their mean squared distance: in many dimensions most
 rows are about equally far, in few some are much farther."""
@@ -66,17 +66,16 @@ rows are about equally far, in few some are much farther."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Found:
-    """Directions (one a row), how much the rows vary along each (a noisy sum of squares), the deviation of that noise, and its
-    law as `spectral_margins.norm_of` takes it."""
+    """Directions (one a row), how much the rows vary along each (a noisy sum of squares), the deviation of that noise, its law as
+    `spectral_margins.norm_of` takes it, what else `Variances` takes, and the columns' part of the divided rows' squares."""
 
     directions: Floats
     squares: Floats
     deviation: float
     law: Law
     scale: float
-    degrees: int = 0
-    rounded: float = 0.0
-    rounded_square: float = 0.0
+    more: dict[str, Any] = field(default_factory=dict)
+    part: float = 1.0
 
 
 @dataclass(eq=False, repr=False)
@@ -85,7 +84,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
 
     Guarantee: ε, or (ε, δ), or ρ, for one row more or less (the number of rows is private). Measured are the number of rows, the
     sum (within the box, or the declared radius), the mean squared distance from the released mean, and the second moments about
-    that mean, of rows that are drawn into a ball of a released radius B. Each has its share. The ways:
+    that mean, of rows that are drawn into a ball of a released radius B. Each has its share. Unless a radius is
+    declared, "gaussian", "laplace" and "wishart" first divide column i, of declared width wᵢ, by the public uᵢ = (wᵢ/max w)^¾ (of
+    0, ½, ¾, 0.9, 1 the best power over ratios of 10 to 10,000); below, z and B are those of the divided rows. The noisy moments
+    are multiplied by uᵢuⱼ (post-processing), so that noise made for the widest column does not hide narrow ones. The ways:
 
     - "gaussian": the moments with symmetric Gaussian noise (Analyze Gauss; needs a δ or ρ);
     - "power": noisy products with a subspace (Hardt & Price 2014; needs a δ or ρ);
@@ -96,8 +98,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     - "moments" (`fit_table` only): the covariances by the table's own engine, no row in memory (covariance_tables.py);
     - "auto": "moments" for a table of numbers that is declared to have 10⁶ rows or more; else "gaussian" where there is a δ or
       ρ; else "laplace" for more components than 1.4·√d, and "exponential" for fewer, as the noise's spectral norm is some
-      √2·d^1.5·B²/ε for the one, and the loss some k·d·B²/ε for the other; "laplace" also where εn (n as released) is 30·d^2.5 or
-      more: there its noise is far below what the rows add up to, and then its loss falls with the square of the noise.
+      √2·d^1.5·B²/ε for the one, and the loss some k·d·B²/ε for the other; "laplace" also where εn (n as released) is 30·(Σu)^2.5
+      or more: there its noise is far below what the rows add up to, and then its loss falls with the square of the noise.
 
     Sums are whole numbers, and their noise too; the sum's noise under a pure ε, the directions of "exponential" and Wishart
     noise are continuous, and the docstrings of ball.py, subspaces.py and `WishartMechanism` say what bounds the harm.
@@ -107,7 +109,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
 
     Learned: `components_`, `explained_variance_` (noisy; "gaussian", "laplace" and "wishart" read it off the noisy moments, whose
     greatest eigenvalues are too great by what the noise adds), `deviations_` (of its noise along a fixed direction, to first
-    order), `measured_` (what `margin` is made of), `radius_` (rows farther from the mean count as drawn in to it),
+    order), `measured_` (what `margin` is made of), `radius_` (divided rows farther from the mean count as drawn in to it),
     `explained_variance_ratio_`, `total_variance_`, `mean_`, `size_`, `method_`, `low_` and `high_`.
 
     >>> t = np.linspace(-1, 1, 3000)
@@ -170,7 +172,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         self.size_ = noisy_size(len(rows.X), allowance.share("number of rows", _SIZE), random)
         if way == "auto":
             few = count <= 1.4 * rows.X.shape[1] ** 0.5
-            exact = self.size_ * float(allowance.size) >= _CLEAR * rows.X.shape[1] ** 2.5
+            exact = self.size_ * float(allowance.size) >= _CLEAR * _units(self, "laplace").sum() ** 2.5
             way = "exponential" if few and not exact else "laplace"
         self.method_ = way
         if self.centered:
@@ -187,35 +189,32 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             found = _Found(directions=nothing, squares=np.zeros(count), deviation=0.0, law="each laplace", scale=0.0)
             spread = self.radius_ = 0.0
         else:
-            centred = rows.X - place.mean
+            units = _units(self, way)
+            centred, farthest = (rows.X - place.mean) / units, np.maximum(self.high_ - place.mean, place.mean - self.low_) / units
             size_noise = size_variance(allowance.lines[0])
-            seen = spread_of(centred, place, size=self.size_, size_noise=size_noise, share=share, random=random)
-            spread = seen.value
-            farthest = np.maximum(rows.box.high - place.mean, place.mean - rows.box.low)
-            self.radius_ = float(np.sqrt(min((_REACH + _FEW / len(farthest)) * spread, (farthest**2).sum())))
-            found = self._found(way, in_ball(centred, self.radius_), self.radius_, count, allowance)
+            apart = place if units.min() == 1 else replace(place, most=float((farthest**2).sum()))
+            seen = spread_of(centred, apart, size=self.size_, size_noise=size_noise, share=share, random=random)
+            self.radius_ = float(np.sqrt(min((_REACH + _FEW / len(farthest)) * seen.value, (farthest**2).sum())))
+            found = self._found(way, in_ball(centred, self.radius_), self.radius_, count, allowance, units)
             within = min(float(found.squares.clip(0.0).sum()) / self.size_, place.most)
-            spread = float(np.clip(seen.total / self.size_, within, place.most))  # a ball has a least radius, the spread has none
+            spread = float(np.clip(seen.total * found.part / self.size_, within, place.most))  # a ball has a least radius
         about = None if self.centered else (place.sums, place.sum_noise, place.moved, rows.box.width / 2)
         ball = None if seen is None or self.radius_**2 >= float((farthest**2).sum()) * (1 - 1e-9) else tuple(seen)
         self._keep(found, spread, size_noise=size_variance(allowance.lines[0]), mean=about, ball=ball)
 
-    def _found(self, way: str, rows: Floats, radius: float, count: int, allowance: Allowance) -> _Found:
+    def _found(self, way: str, rows: Floats, radius: float, count: int, allowance: Allowance, units: Floats) -> _Found:
         random, features, step = self.random, rows.shape[1], radius * 2.0**-BITS
-        unit = step**2
         if way == "wishart":
             epsilon, delta = _wishart_budget(allowance, allowance.rest("second moments").epsilon)
             noisy, degrees, scale, step = wishart_moments(rows, radius=radius, epsilon=epsilon, delta=delta, random=random)
-            return _of_moments(noisy, np.sqrt(2 * degrees) * scale, count, "wishart", scale, degrees, step=step)
+            return _of_moments(noisy, count, "wishart", scale, degrees, step=step, units=units)
         moments = moment_steps(rows, radius=radius)
         if way == "gaussian":
             noisy, variance = gaussian_moments(moments, allowance.rest("second moments"), random)
-            return _of_moments(noisy * unit, np.sqrt(variance) * unit, count, "gaussian", np.sqrt(variance) * unit, step=step)
+            return _of_moments(noisy * step**2, count, "gaussian", np.sqrt(variance) * step**2, step=step, units=units)
         if way == "laplace":
             noisy, variance = laplace_moments(moments, allowance.rest("second moments"), random)
-            return _of_moments(
-                noisy * unit, np.sqrt(2 * variance) * unit, count, "laplace", np.sqrt(variance / 2) * unit, step=step
-            )
+            return _of_moments(noisy * step**2, count, "laplace", np.sqrt(variance / 2) * step**2, step=step, units=units)
         reach_squared = reach_of(features, BITS) ** 2
         last = allowance.share("variances", _VARIANCES)
         if way == "power":
@@ -252,16 +251,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             size=self.size_,
             size_noise=size_noise,
             radius=self.radius_,
-            degrees=found.degrees,
-            rounded=found.rounded,
-            rounded_square=found.rounded_square,
             mean=mean,
             spread=ball,
             corner=float((np.maximum(self.high_ - self.mean_, self.mean_ - self.low_) ** 2).sum()),
+            **found.more,
         )
         self.measured_ = known.written()
-        noise = np.full(len(directions), found.deviation / rest)
-        self.deviations_ = noise if found.law == "table" else known.deviations(found.deviation)
+        table = found.law == "table"
+        self.deviations_ = np.full(len(directions), found.scale / 1.96) if table else known.deviations(found.deviation)
         self.explained_variance_ratio_ = self.explained_variance_ / (self.total_variance_ or 1.0)
 
     def _without_noise(self, X: Floats) -> None:
@@ -298,8 +295,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         self.method_, self.size_, self.mean_ = "moments", found.size, np.clip(found.mean, self.low_, self.high_)
         rest = max(found.size - 1, 1.0)
         self.radius_ = float(np.linalg.norm(self.high_ - self.low_))
-        wide = found.widest
-        directions = _of_moments(found.covariance * rest, wide / 1.96 * rest, count, "table", wide)
+        directions = _of_moments(found.covariance * rest, count, "table", found.widest)
         trace = float(np.clip(np.linalg.eigvalsh(found.covariance), 0.0, None).sum())  # so that no ratio is above 1
         self._keep(directions, trace * rest / found.size, size_noise=0.0)
         allowance = Allowance(answer.cost)
@@ -322,13 +318,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         """A half-width of each explained variance, of the noise alone.
 
         Within it lies, each component by itself with that confidence, the variance of the rows along the component; and for
-        "gaussian", "laplace", "wishart" and "moments" also the variance along the component that would have been found without
-        noise. Rows farther than `radius_` from the released mean count as drawn in to it: what that takes is not in it.
-        `spectral_margins.py` says how.
+        "moments", and "gaussian", "laplace" and "wishart" of columns as wide as each other, also the variance along the one that
+        would have been found without noise. Rows farther than `radius_` from the released mean count as drawn in to it: what
+        that takes is not in it. `spectral_margins.py` says how.
         """
         if self.measured_ is None:  # without noise, or of an older version, which kept no more than this
             return np.asarray(self.deviations_ * wider_quantile(confidence))
-        return Variances.read(self.measured_).margin(self.explained_variance_, confidence)
+        return Variances.read(self.measured_).margin(self.explained_variance_, confidence, self.components_)
 
     def check_parameters(self, allowance: Allowance | None = None) -> None:
         super().check_parameters(allowance)
@@ -352,6 +348,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         return str(self.method)
 
 
+def _units(model: PCA, way: str) -> Floats:
+    """By what columns are divided; the width of one is how far it goes from 0 where rows are centred."""
+    wide = np.maximum(-model.low_, model.high_) if model.centered else model.high_ - model.low_
+    apart = way in ("gaussian", "laplace", "wishart") and model.radius is None and wide.any()
+    return np.maximum(wide / wide.max(), _NARROWEST) ** 0.75 if apart else np.ones_like(wide)
+
+
 def _about_zero(box: Box, radius: float | None) -> NoisyMean:
     farthest = np.maximum(np.abs(box.low), np.abs(box.high))
     corner = wide_enough(float(farthest.max())) and float((farthest**2).sum())
@@ -361,19 +364,21 @@ def _about_zero(box: Box, radius: float | None) -> NoisyMean:
 
 
 def _of_moments(
-    noisy: Floats, deviation: float, count: int, law: Law, scale: float, degrees: int = 0, *, step: float = 0.0
+    noisy: Floats, count: int, law: Law, scale: float, degrees: int = 0, *, step: float = 0.0, units: Any = 1.0
 ) -> _Found:
-    """`step`: to which the coordinates of rows were rounded."""
-    values, vectors = np.linalg.eigh(noisy)
+    """`step`: to which the coordinates of rows were rounded; `units`: by which their columns had been divided."""
+    whole = noisy * np.multiply.outer(units, units)
+    values, vectors = np.linalg.eigh(whole)
     directions, squares = vectors[:, ::-1][:, :count].T, values[::-1][:count]
+    stretch = None if np.all(units == 1) else ((directions * units) ** 2).sum(axis=1)
     return _Found(
         directions=directions,
         squares=squares,
-        deviation=float(deviation),
+        deviation=float(scale) * {"laplace": 2.0, "wishart": math.sqrt(2 * degrees)}.get(law, 1.0),
         law=law,
         scale=float(scale),
-        degrees=degrees,
-        rounded=math.sqrt(len(noisy)) / 2 * step,
+        more={"degrees": degrees, "rounded": math.sqrt(len(noisy)) / 2 * step, "stretch": stretch},
+        part=float(np.clip(np.trace(whole) / np.trace(noisy), np.min(units) ** 2, 1.0)) if np.trace(noisy) > 0 else 1.0,
     )
 
 
@@ -397,7 +402,7 @@ def _measured(rows: Floats, directions: Floats, *, radius: float, share: Share, 
         deviation=deviation,
         law="each laplace" if pure else "each gaussian",
         scale=deviation / math.sqrt(2) if pure else deviation,
-        rounded_square=radius**2 * (2.0**-21 + math.sqrt(directions.size) * 2.0**-24),
+        more={"rounded_square": radius**2 * (2.0**-21 + math.sqrt(directions.size) * 2.0**-24)},
     )
 
 

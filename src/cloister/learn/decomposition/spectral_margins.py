@@ -15,6 +15,9 @@ m.
 - About their own mean the squares are less by n*(uᵀ(m − m*))²; how far m may be from m* follows from the noise of its sum and
   of n.
 
+Where columns were divided by s ≤ 1, uᵀS(M + N)Su is off by at most ‖Su‖²‖N‖ along any u, with S = diag(s); a row of the ball, or
+its rounding, reaches ‖Su‖ times as far along u. Eigenvalues of SMS are within ‖N‖ of the noisy ones, which may be more.
+
 The ball was made of a noisy spread. Where that may be less than half of what it is without noise, all squared distances
 (`place.Spread.beyond`) may be of rows that were drawn in, and a square may be greater by that much.
 
@@ -100,42 +103,47 @@ class Variances:
     """By how much rounding may have changed a row's square along a component, beside that."""
     spread: tuple[float, ...] | None = None
     """The `place.Spread` that the ball was made of; None where it holds all rows."""
+    stretch: Floats | None = None
+    """‖Su‖² of each component u, S as above; None where it is 1."""
 
-    def interval(self, confidence: Any) -> tuple[Floats, Floats]:
-        """The least and the greatest variance along each component, each by itself with that confidence."""
+    def interval(self, confidence: Any, along: Floats | None = None) -> tuple[Floats, Floats]:
+        """The least and the greatest variance along each component (`along`), each by itself with that confidence."""
         miss = miss_of(confidence)
         t = norm_of(self.law, self.scale, features=self.features, miss=miss * _SQUARES, degrees=self.degrees)
         if self.law == "table":  # covariances already
             return np.maximum(self.squares - t, 0.0), np.minimum(self.squares + t, 2 * self.corner)
-        beside = 0.0 if self.mean is None else self._beside(miss * _MEAN)
+        beside = 0.0 if self.mean is None else self._beside(miss * _MEAN, along)
         u = wider_quantile(1 - miss * (1 - _SQUARES - 2 * _MEAN)) * math.sqrt(self.size_noise) + 0.5
         fewest, most = max(self.size - u, 2.0), max(self.size + u, 2.0)
         lost = 0.0 if self.spread is None else Spread(*self.spread).beyond(miss * _MEAN)
-        bound = (self.corner if lost else self.radius**2) * fewest / (fewest - 1)
-        t, root = t + most * self.rounded_square, math.sqrt(most) * self.rounded
-        least = np.maximum(np.sqrt(np.maximum(self.squares - t, 0.0)) - root, 0.0) ** 2
-        greatest = (np.sqrt(np.maximum(self.squares + t, 0.0)) + root) ** 2
+        stretch = np.ones(1) if self.stretch is None else self.stretch
+        bound = (self.corner if lost else self.radius**2 * stretch) * fewest / (fewest - 1)
+        off, root = (t + most * self.rounded_square) * stretch, np.sqrt(most * stretch) * self.rounded
+        least = np.maximum(np.sqrt(np.maximum(self.squares - off, 0.0)) - root, 0.0) ** 2
+        greatest = (np.sqrt(np.maximum(self.squares + off, 0.0)) + root) ** 2
         low = least / (most - 1) - beside * fewest / (fewest - 1)
-        return np.maximum(low, 0.0), np.minimum((greatest + lost) / (fewest - 1), bound)
+        return np.maximum(low, 0.0), np.minimum((greatest + lost * stretch) / (fewest - 1), bound)
 
-    def margin(self, shown: Floats, confidence: Any) -> Floats:
+    def margin(self, shown: Floats, confidence: Any, along: Floats | None = None) -> Floats:
         """The way from what is shown to the farther end."""
-        low, high = self.interval(confidence)
+        low, high = self.interval(confidence, along)
         return np.asarray(np.maximum(np.maximum(shown - low, high - shown), 0.0))
 
-    def deviations(self, deviation: float) -> Floats:
+    def deviations(self, deviation: Any) -> Floats:
         """To first order, of squares with that deviation over the number of rows less one."""
         rest = max(self.size - 1, 1.0)
+        deviation = deviation * (1.0 if self.stretch is None else self.stretch)
         return np.asarray(np.sqrt(deviation**2 + (self.squares / rest) ** 2 * self.size_noise) / rest)
 
-    def _beside(self, miss: float) -> float:
-        """The longest ‖m − m*‖², squared: each coordinate by Fieller's interval (`class_margins.py`)."""
+    def _beside(self, miss: float, along: Floats | None) -> Any:
+        """The greatest ‖m − m*‖², or (uᵀ(m − m*))² where columns were divided, by Fieller's intervals (`class_margins.py`)."""
         assert self.mean is not None
         sums, noise, moved, half = self.mean
         q = wider_quantile(1 - max(miss / len(sums), LEAST_MISS))
         count, of_count = np.array(self.size), np.array((math.sqrt(self.size_noise) + 0.5 / q) ** 2 if self.size_noise else 0.0)
         low, high = fieller(sums, count, q=q, of_top=noise, of_count=of_count, both=np.zeros(1), ends=(-half, half))
-        return float((np.maximum(moved - low, high - moved) ** 2).sum())
+        off = np.maximum(moved - low, high - moved)
+        return (off**2).sum() if along is None or self.stretch is None else (np.abs(along) @ off) ** 2
 
     # ── stored with a model ──────────────────────────────────────────────────────────────────────
 
@@ -153,6 +161,6 @@ _STORED = Stored(
     Variances,
     "variances",
     *("squares", "law", "scale", "features", "size", "size_noise", "radius", "degrees", "mean", "corner", "spread"),
-    *("rounded", "rounded_square"),
+    *("rounded", "rounded_square", "stretch"),
 )
 """As a model holds it."""

@@ -216,7 +216,14 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         names = {*map(str, getattr(X, "column_names", getattr(X, "columns", ())))}
         if finite and self.declared_ and names.issuperset(name for name, _ in self.declared_):
-            X = Encoder(columns=tuple(self.declared_)).transform(X)
+            given, X = X, Encoder(columns=tuple(self.declared_)).transform(X)
+            for name, domain in self.declared_ if np.isnan(X).any() else ():
+                if np.isnan(Encoder(columns=((name, domain),)).transform(given)).any():
+                    raise InvalidParameter(
+                        f"The column {name!r} is invalid",
+                        why="a value in it is missing or not declared",
+                        instead=f"values of {domain!r:.99}",
+                    )
         named = not self._frameless or hasattr(X, "columns")
         if finite and named:
             return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))

@@ -118,11 +118,12 @@ def checked_features(model: PrivateModel, features: Any, target: str | None) -> 
             why="this model has no target" if target else "this model learns a target",
             instead="target=None" if target else f'target="{features[-1] if features else "income"}"',
         )
+    others = [name for name in features if name != target]
     if target is not None and target in features:
         raise InvalidParameter(
             f"features={features!r} is invalid",
             why=f"the target {target!r} is among them",
-            instead=f"features={[name for name in features if name != target]!r}",
+            instead=f"features={others!r}" if others else "a column that is not a feature",
         )
     return [str(name) for name in features]  # numpy's texts have no stored form
 

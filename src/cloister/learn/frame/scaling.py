@@ -117,6 +117,7 @@ class BoundedScaler(_Transformer):
         return np.asarray(self.low_ + unit * (self.high_ - self.low_))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StandardScaler(_Transformer):
     """Each feature less its noisy mean, divided by its noisy deviation.
 
@@ -127,6 +128,7 @@ class StandardScaler(_Transformer):
     deviations are made of what was released: post-processing.
 
     A deviation is never less than a thousandth of half the declared width, nor less than what the noise in it is worth.
+    `mean_margin_`: twice the standard deviation of the noise in each mean, that of the sums and that of the number of rows.
 
     >>> scaler = StandardScaler(epsilon=10, bounds=(0, 10)).fit([[2.0], [4.0]] * 5000)
     >>> [str(share) for share in scaler.spent_]
@@ -139,29 +141,8 @@ class StandardScaler(_Transformer):
     learned_names = ("low_", "high_", "mean_", "scale_", "mean_margin_")
     limits: ClassVar[Limits] = {"with_mean": YES_OR_NO, "with_std": YES_OR_NO}
 
-    mean_: Floats
-    scale_: Floats
-    mean_margin_: Floats
-    """Twice the standard deviation of the noise in each mean: that of the sums, and that of the number of rows."""
-
-    def __init__(
-        self,
-        *,
-        epsilon: Exact = 1,
-        delta: Exact | None = None,
-        bounds: Any = None,
-        with_mean: bool = True,
-        with_std: bool = True,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.with_mean = with_mean
-        self.with_std = with_std
-        self.privacy = privacy
-        self.random = random
+    with_mean: bool = True
+    with_std: bool = True
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         self._keep(rows.box)
