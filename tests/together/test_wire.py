@@ -672,6 +672,20 @@ def test_a_file_that_is_written_otherwise_is_read_again_as_it_is_now(
     assert agent.part.rows.aggregate(men).values["rows"].tolist() == [1]  # type: ignore[attr-defined]
 
 
+def test_a_link_is_followed_anew(tmp_path: Path) -> None:
+    """An owner who reads this month's file by a link points that at the next one."""
+    for name, sexes in (("may.csv", "F\n"), ("june.csv", "M\nM\n")):
+        (tmp_path / name).write_text("sex\n" + sexes, encoding="utf-8")
+    link = tmp_path / "current.csv"
+    link.symlink_to("may.csv")
+    site = Site("a", cl.PrivateTable(link, columns={"sex": COLUMNS["sex"]}), budget=MUCH)
+    agent = SiteAgent(site, stale=lambda: True)
+    link.unlink()
+    link.symlink_to("june.csv")
+    agent.between()
+    assert agent.part.rows.aggregate(Aggregation(None)).values["rows"].tolist() == [2]  # type: ignore[attr-defined]
+
+
 # ── what the hub sees ────────────────────────────────────────────────────────────────────────────
 
 

@@ -207,7 +207,7 @@ class Site:
         """This site's rows for a joint table of that declaration, made ready; refused where the owner declared otherwise."""
         own = self.table
         self.check_declared(table.columns, table.unit, table.max_rows)
-        source = own.source.path if isinstance(own.source, CsvSource | ParquetSource) else own.source  # as it is written now
+        source = own.source.given if isinstance(own.source, CsvSource | ParquetSource) else own.source  # as it is written now
         kept = PrivateTable.declared(source, table.columns, like=own)
         secret = self.ledger.derive("order of the rows", self.name).hex()
         return SitePart(self, prepare(kept, secret=secret, workspace=Workspace.of()), Over(table=kept, public=self.public_tables))

@@ -156,7 +156,8 @@ class FileSource(Source):
     _accepted: Mapping[str, Collection[Kind]] = MappingProxyType({})
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = self.given = path
+        """Where the file is, and the path by which it was named: of a link, the file that it led to and the link."""
 
     def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
         """With numbers and days of a CSV file as people write them (`SPELT`)."""
