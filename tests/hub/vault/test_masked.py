@@ -200,6 +200,17 @@ class Exchange:
             return [each.destroyed is not None for each in db.query(DataSetVersion).order_by(DataSetVersion.number)]
 
 
+def test_a_batch_that_is_sent_twice_is_here_already(story: Story) -> None:
+    story.opened()
+    story.people.delete_one({"_id": 9})
+    second = story.mask().path
+    assert story.send(second).json()["version"] == 2
+    again = story.send(second)
+    assert again.status_code == 409
+    assert "it is here already" in again.text
+    assert len(story.files()) == 2
+
+
 def test_a_batch_that_comes_while_pads_are_exchanged_is_not_undone(story: Story) -> None:
     exchange, real, sent = Exchange(story), keeping.apply_difference, list[int]()
     for number in (1, 3, 5, 7, 9):

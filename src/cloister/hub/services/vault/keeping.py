@@ -181,6 +181,8 @@ def followed(hub: Hub, caller: Caller, upload: Waiting) -> tuple[str, int] | Non
             with _kept(hub, caller, upload):
                 return row.name, add_masked(hub, caller, row.id, made, masked)
     _waiting_file(hub, caller, upload.id).unlink()
+    if any(upload.head.id in masked.batches for _, masked in _own(hub, caller)):  # sent twice
+        raise Conflict("The batch was not taken", why="it is here already", instead="the next one")
     raise Conflict(
         "The batch was not taken",
         why="it follows a batch that is not the newest of a data set of yours here",
