@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 
 import httpx
@@ -59,6 +60,7 @@ LOST = (
     httpx.RemoteProtocolError("cut"),
     httpx.ReadError("cut"),
     httpx.Response(502, text="<h1>Bad gateway</h1>", headers={"content-type": "text/html"}),
+    httpx.Response(503, text="<h1>Service unavailable</h1>", headers={"content-type": "text/html"}),
     httpx.Response(504, text="<h1>Gateway timeout</h1>", headers={"content-type": "text/html"}),
 )
 
@@ -158,9 +160,38 @@ def test_it_gives_up_in_words() -> None:
 )
 def test_what_is_no_answer_is_refused_and_no_redirect_is_followed(odd: httpx.Response) -> None:
     hub = Scripted(odd)
-    with pytest.raises(HubError, match=f"status {odd.status_code}"):
+    with pytest.raises(HubError, match=f"status {odd.status_code}") as refused:
         hub.session().sql(SQL, spend="0.1")
     assert len(hub.seen) == 1
+    if "json" not in odd.headers.get("content-type", ""):
+        assert refused.value.why == "a proxy or another server answered, not a hub"
+        assert refused.value.instead
+
+
+def test_a_lost_order_is_not_said_to_cost_nothing_when_it_is_sent_again() -> None:
+    """Another order is another job, and another charge: only questions are answered from the ledger."""
+    for lost in (
+        [],
+        [httpx.Response(200, json={"job": "j1"}), httpx.Response(200, json={"state": "done", "result": {"guest": "g1"}})],
+    ):
+        hub = Scripted(*lost, *[httpx.ConnectError("refused")] * 6)
+        with pytest.raises(HubUnreachable) as refused:
+            hub.session().run_algorithm("mean", "people", spend=1)
+        assert "no further cost" not in refused.value.instead
+        assert "/jobs" in refused.value.instead
+
+
+def test_a_fork_sends_nothing_over_the_connections_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes would read each other's answers from one connection, or wait for them for ever."""
+    hub = Scripted(answered, answered)
+    session = hub.session()
+    session.sql(SQL, spend="0.1")
+    with monkeypatch.context() as child:
+        child.setattr(os, "getpid", lambda: -1)
+        with pytest.raises(errors.InvalidParameter, match="forked"):
+            session.sql(SQL, spend="0.1")
+    assert len(hub.seen) == 1
+    session.sql(SQL, spend="0.1")
 
 
 def test_an_answer_that_holds_no_release_is_refused() -> None:

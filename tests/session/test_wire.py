@@ -19,7 +19,9 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Release
+from cloister.session.examples import small_release
 from cloister.session.releases import wire
+from cloister.session.releases.frames import Frame, Series
 from cloister.session.releases.wire import _told, from_json, to_json
 from tests.query.hospital import rows, tables
 from tests.tiers import by_day_and_night
@@ -264,6 +266,33 @@ def test_a_noise_that_is_none_or_without_end_is_refused(texts: list[str], weight
     for path in [path for path in places(document) if path and path[-1] == "weight"][:3]:
         with pytest.raises(cl.InvalidParameter):
             from_json(changed(document, path, weight))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("integer", ["x", None]),
+        ("integer", [True, 1]),
+        ("date", ["2020-01-02", "x"]),
+        ("boolean", [1, None]),
+        ("text", [1, {"$": "date", "v": "2020-01-02"}]),
+        ("real", ["x", 1.5]),
+    ],
+)
+def test_a_key_that_is_not_of_its_kind_is_refused(kind: str, values: list[Any]) -> None:
+    """Or pandas would show it, and polars and Arrow would fail in their own words."""
+    document = json.loads(small_release().to_json())
+    key = document["release"]["groups"]["v"][0][1]
+    key |= {"kind": kind, "values": {"$": "array", "shape": [2], "v": values}}
+    with pytest.raises(cl.InvalidParameter):
+        from_json(json.dumps(document))
+
+
+def test_whole_numbers_beside_a_missing_one_come_exact_into_pandas() -> None:
+    frame = Frame({"k": Series("integer", np.array([2**53 + 1, None], dtype=object))})
+    column = frame.to_pandas()["k"]
+    assert int(column[0]) == 2**53 + 1
+    assert column.isna().tolist() == [False, True]
 
 
 @pytest.mark.parametrize("width", [0, 0.0, -1.0, 1e308, {"$": "float", "v": "nan"}])

@@ -8,6 +8,7 @@ worked on.
 
 import base64
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -24,8 +25,9 @@ _WAITS = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Seconds before each further attempt."""
 _LOOKS = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between two looks at a job; then always the last."""
-_LOST = frozenset({502, 504})
+_LOST = frozenset({502, 503, 504})
 """What a proxy says when it lost the hub."""
+_NO_HUB = {"detail": "a proxy or another server answered, not a hub", "instead": "the address of the hub, or later again"}
 _UNVERIFIED = "CERTIFICATE_VERIFY_FAILED"
 
 
@@ -49,6 +51,7 @@ class Transport:
         self._sleep = sleep
         self._now = now
         self._closed = threading.Event()
+        self._process = os.getpid()
 
     @property
     def address(self) -> str:
@@ -133,8 +136,9 @@ class Transport:
         raw: bool = False,
     ) -> tuple[bytes, dict[str, Any]]:
         """The bytes of an answer, and the object that they stand for; with `raw` they may stand for none."""
-        if self._closed.is_set():
-            raise InvalidParameter("The query is invalid", why="the session is closed", instead="cloister.connect(…)")
+        if self._closed.is_set() or os.getpid() != self._process:  # over the connections of another, each would read its answers
+            why = "the session is closed" if self._closed.is_set() else "the session was opened before this process was forked"
+            raise InvalidParameter("The query is invalid", why=why, instead="cloister.connect(…)")
         try:
             request = self._client.build_request(method, f"/api/v1{path}", json=body, headers=headers, params=query)
         except (TypeError, ValueError):
@@ -146,8 +150,8 @@ class Transport:
                 answer = self._client.send(request)
             except httpx.TransportError as error:
                 if _UNVERIFIED in str(error):  # and so it would be again
-                    raise _unreachable(error) from None
-                self._wait(next(waits, None), ends, error)
+                    raise _unreachable(error, path) from None
+                self._wait(next(waits, None), ends, error, path)
                 lost = True
                 continue
             except httpx.RequestError:
@@ -156,16 +160,16 @@ class Transport:
             if answer.is_success and (raw or found is not None):
                 return answer.content, Reply() if found is None else found
             if answer.status_code in _LOST and found is None:
-                self._wait(next(waits, None), ends, None)
+                self._wait(next(waits, None), ends, None, path)
                 lost = True
             elif lost and answer.status_code == 409 and found is not None and found.get("code") == "conflict":
-                self._wait(_WAITS[-1] / 4, ends, None)  # our own first request is still being worked on
+                self._wait(_WAITS[-1] / 4, ends, None, path)  # our own first request is still being worked on
             else:
-                raise refusal_of(answer.status_code, found or {})
+                raise refusal_of(answer.status_code, found or _NO_HUB)
 
-    def _wait(self, seconds: float | None, ends: float, error: httpx.TransportError | None) -> None:
+    def _wait(self, seconds: float | None, ends: float, error: httpx.TransportError | None, path: str) -> None:
         if seconds is None or self._now() + seconds > ends:
-            raise _unreachable(error) from None
+            raise _unreachable(error, path) from None
         self._sleep(seconds)
 
 
@@ -192,7 +196,7 @@ def _document(answer: httpx.Response) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _unreachable(error: httpx.TransportError | None) -> HubUnreachable:
+def _unreachable(error: httpx.TransportError | None, path: str) -> HubUnreachable:
     words = {
         httpx.ConnectTimeout: "nothing answers at its address",
         httpx.ReadTimeout: "no answer came in time",
@@ -201,8 +205,7 @@ def _unreachable(error: httpx.TransportError | None) -> HubUnreachable:
     why = next((said for kind, said in words.items() if isinstance(error, kind)), "the connection was lost, again and again")
     if _UNVERIFIED in str(error):
         why = "its certificate could not be verified"
-    return HubUnreachable(
-        "The hub was not reached",
-        why=why,
-        instead="the same question again later: what was charged is answered from the ledger, at no further cost",
-    )
+    instead = "the same question again later: what was charged is answered from the ledger, at no further cost"
+    if not path.startswith("/questions"):
+        instead = "the same again later; what was ordered may go on there, and another order is charged again: see /jobs first"
+    return HubUnreachable("The hub was not reached", why=why, instead=instead)

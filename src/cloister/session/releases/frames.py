@@ -90,9 +90,12 @@ class Frame:
         [3]
         """
         pandas = _need("pandas")
-        return pandas.DataFrame(
-            {name: series.tolist() if series.values.dtype == object else series.values for name, series in self.columns.items()}
-        )
+
+        def given(series: Series) -> Any:
+            exact = "Int64" if series.kind == "integer" else None  # as floats, those beyond 2^53 would be others
+            return pandas.Series(series.tolist(), dtype=exact) if series.values.dtype == object else series.values
+
+        return pandas.DataFrame({name: given(series) for name, series in self.columns.items()})
 
     def to_polars(self) -> Any:
         """A polars DataFrame.

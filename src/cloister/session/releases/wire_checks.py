@@ -8,6 +8,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Mapping
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -38,6 +39,7 @@ _LATEST = 253_402_300_799.0  # the last second of the year 9999
 _TRIED = 3
 _MOST_DEGREE = 8
 _KINDS_OF_ARRAY = {"integer": "iO", "real": "fO", "text": "O", "date": "O", "boolean": "bO"}
+_IN_OBJECTS: Mapping[str, set[type]] = {"integer": {int}, "real": {float, int}, "text": {str}, "date": {date}, "boolean": {bool}}
 
 
 @cache
@@ -155,7 +157,8 @@ def check_postprocessed(release: Postprocessed) -> None:
 
 def _check_keys(release: Release) -> None:
     for series in release.groups.values():
-        if series.values.ndim != 1 or series.values.dtype.kind not in _KINDS_OF_ARRAY[series.kind]:
+        odd = series.values.dtype == object and set(map(type, series.values)) - {type(None), *_IN_OBJECTS[series.kind]}
+        if odd or series.values.ndim != 1 or series.values.dtype.kind not in _KINDS_OF_ARRAY[series.kind]:
             raise refused("a key in it is not of its kind")
 
 
