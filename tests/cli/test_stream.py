@@ -1,4 +1,4 @@
-"""`cloister stream`: a line of JSON a step, and on after the last one that the ledger holds."""
+"""`cloister stream`: a line of JSON a step, and on from the last one that the ledger holds."""
 
 from __future__ import annotations
 
@@ -42,9 +42,26 @@ def test_steps_are_lines_and_are_released_once(tmp_path: Path) -> None:
     assert [each["table"]["n"] for each in told] == [[1, 0], [1, 1], [0, 0]]
     assert told[2]["so_far"]["n"] == [2, 1]
     again = CliRunner().invoke(cli, ["stream", SQL, "-", *HOW, *book], input='{"at": 1, "room": "hall", "who": "a"}\n[]\n{\n')
-    assert (again.output, again.exit_code) == ("", 0)
+    assert (again.output, again.exit_code) == (first.output.splitlines(keepends=True)[2], 0)  # none after it, and no other noise
     with Ledger(str(tmp_path / "budget.db")) as ledger:
         assert str(ledger.spent("readings")) == "ρ = 50000000"
+
+
+def test_a_step_whose_line_nobody_read_is_printed_by_the_next_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rows.csv").write_text(LINES)
+    how = ["stream", SQL, str(tmp_path / "rows.csv"), *HOW, "--until", "2026-01-01T03:00", "--ledger", f"{tmp_path}/budget.db"]
+    read: list[str] = []
+
+    def head(text: str) -> None:
+        if read:
+            raise BrokenPipeError
+        read.append(text)
+
+    with monkeypatch.context() as cut:
+        cut.setattr("cloister.cli.stream.click.echo", head)
+        assert isinstance(CliRunner().invoke(cli, how).exception, BrokenPipeError)
+    rest = CliRunner().invoke(cli, how)
+    assert [json.loads(line)["step"] for line in [*read, *rest.output.splitlines()]] == [1, 2, 3]
 
 
 @pytest.fixture(autouse=True)

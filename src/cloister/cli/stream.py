@@ -75,8 +75,8 @@ def stream(
         --every "1 hour" --since 2026-01-01 --until 2026-01-02 --rho 0.5 --ledger budget.db
 
     All steps are charged once, before the first reading is counted. A header that lacks a declared column is refused before
-    that; with --live, where it comes within a second. Run again with the same ledger, it goes on after the last step that was
-    released: what belongs to a step that left is not counted again.
+    that; with --live, where it comes within a second. Run again with the same ledger, it prints the last step that was released
+    once more, which may not have arrived, and goes on after it: what belongs to a step that left is not counted again.
     """
     from cloister.privacy import ZCDP, PureDP
     from cloister.query import Session
@@ -97,6 +97,7 @@ def stream(
         budget = None if (table.population or _TABLE) in book.populations() else spend
         with Session({_TABLE: table}, budget=budget, ledger=book, who="command line") as session:
             watch = session.watch(sql, at=at, spend=spend, fed=True, **how).open()
+            _print(filter(None, [watch.last]))  # type: ignore[union-attr]
             if isinstance(rows, Queue):
                 by_the_clock(watch, rows)  # type: ignore[arg-type]
                 return

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import func, select, update
 
-from cloister.errors import LedgerError
+from cloister.errors import CloisterError, LedgerError
 from cloister.hub.database import Base
 from cloister.hub.ids import digest
 from cloister.hub.platform.accounts.sessions import cookie_name
@@ -244,6 +244,24 @@ def test_a_stream_that_goes_no_further_does_not_hold_up_others(play: Play) -> No
     with patch.object(releasing, "watching", restored):
         release_due(play.house.hub)
     assert (len(play.counts(stuck)), len(play.counts(number))) == (0, 1)
+
+
+def test_a_stream_that_cannot_be_read_does_not_hold_up_the_readings_of_others(play: Play) -> None:
+    """Messages of all devices are taken in together, and those that came with one of it would be tried again for ever."""
+    (broken, hers), (number, key) = (play.stream(until=_later(play, 5)) for _ in range(2))
+    with play.house.hub.database.begin() as db:
+        declared = dict(db.get_one(HeldStream, broken).declared)
+        db.execute(update(HeldStream).where(HeldStream.id == broken).values(declared={"later": "version"}))
+    read = [{"at": play.house.hub.now().isoformat(), "room": "hall"}]
+    batches = [intake.Sent(broken, hers, read), intake.Sent(number, key, read)]
+    try:
+        refused, taken = intake.receive_all(play.house.hub, batches)
+        assert play.send(broken, hers, *read).status_code == 409
+    finally:
+        with play.house.hub.database.begin() as db:
+            db.execute(update(HeldStream).where(HeldStream.id == broken).values(declared=declared))
+    assert isinstance(refused, CloisterError)
+    assert taken == {"waiting": 1, "late": 0, "outside": 0}
 
 
 def test_a_stream_of_before_a_restore_is_closed_and_what_waits_for_it_goes(play: Play) -> None:

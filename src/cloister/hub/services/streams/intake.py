@@ -13,6 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Db
 
 from cloister.errors import AccessDenied, CloisterError, Conflict, InvalidParameter, TooMany
+from cloister.hub.database import damaged, of_each
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id
 from cloister.hub.problems import Unauthenticated
@@ -56,15 +57,17 @@ def receive_all(hub: Hub, batches: Sequence[Sent]) -> list[Answer]:
             select(StreamDevice).where(StreamDevice.digest.in_(list(wanted.values()))).order_by(StreamDevice.id).with_for_update()
         )
         devices = {device.digest: device for device in rows}
-        streams: dict[str, tuple[HeldStream, Declared]] = {}
-        for number in sorted({device.stream for device in devices.values()}):  # no step is released until the batch is there
-            held = db.get_one(HeldStream, number, with_for_update={"read": True})
-            streams[number] = held, declared_of(held)
+        numbers = sorted({device.stream for device in devices.values()})
+        # locked: no step is released until the batch is there
+        held = [db.get_one(HeldStream, number, with_for_update={"read": True}) for number in numbers]
+        streams = dict(of_each(held, lambda row: (row.id, (row, declared_of(row)))))
         for place, batch in enumerate(batches):
             try:
                 device = devices.get(wanted[batch.key])
                 _check(batch, device)
                 assert device is not None
+                if device.stream not in streams:
+                    raise damaged()
                 stream, declared = streams[device.stream]
                 if stream.state != "open" or db.get_one(Person, stream.owner).blocked:
                     raise Conflict("The readings were not accepted", why="the stream is closed", instead="another stream")
