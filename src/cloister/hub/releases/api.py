@@ -10,6 +10,7 @@ from starlette.responses import Response
 from cloister.errors import InvalidParameter, Missing
 from cloister.hub.database import of_each
 from cloister.hub.decisions.facts import facts_of, project_of
+from cloister.hub.description import Limit
 from cloister.hub.hub import Caller, CallerDep, Hub, HubDep
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View, Which
@@ -51,13 +52,7 @@ def kind_api(
     @routes.get(
         kind.path, "release.see", f"List {nouns[0]}", f"The {nouns[0]}, the newest first", response_model=page, name=names[0]
     )
-    def several(
-        hub: HubDep,
-        caller: CallerDep,
-        which: Which = kind.first,
-        after: After = "",
-        limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    ) -> Any:
+    def several(hub: HubDep, caller: CallerDep, which: Which = kind.first, after: After = "", limit: Limit = 50) -> Any:
         """One's own, or those shown to one; the newest first."""
         with hub.database.reading() as db:
             rows = releases_of(hub, db, caller, kind=kind.name, which=which, after=after, limit=limit + 1)
@@ -103,7 +98,7 @@ def _reading(routes: Routes, media_types: list[str]) -> None:
         project: Annotated[str, Query(max_length=63)] = "",
         kind: Annotated[str, Query(max_length=20, description="Of which kind; `all`: of every one.")] = ANSWERS,
         after: After = "",
-        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        limit: Limit = 50,
     ) -> Releases:
         """One's own, those shown to one, and those of one's projects; the newest first."""
         with hub.database.reading() as db:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from cloister.hub.database import of_each
 from cloister.hub.decisions.checking import check
-from cloister.hub.description import read_of
+from cloister.hub.description import Limit, read_of
 from cloister.hub.hub import Caller, CallerDep, HubDep
 from cloister.hub.platform.jobs.pages import JOB
 from cloister.hub.platform.jobs.queue import PAGE, cancel, job_for, jobs_of, object_of
@@ -60,7 +60,7 @@ def add(routes: Routes) -> None:
         caller: CallerDep,
         everybody: bool = False,
         before: Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = "",
-        limit: Annotated[int, Query(ge=1, le=200)] = PAGE,
+        limit: Limit = PAGE,
     ) -> Jobs:
         """The caller's jobs; with `everybody`, all of them for who watches over them."""
         with hub.database.reading() as db:

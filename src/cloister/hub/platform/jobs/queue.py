@@ -297,7 +297,7 @@ def jobs_of(db: Session, caller: Caller, *, everybody: bool = False, before: str
     return list(db.scalars(wanted))
 
 
-def open_jobs(db: Session, caller: Caller, limit: int = 5) -> list[Job]:
-    """The caller's jobs that wait or run."""
+def open_jobs(db: Session, caller: Caller) -> list[Job]:
+    """The newest five of the caller's jobs that wait or run."""
     wanted = select(Job).where(Job.person == caller.id, Job.state.in_(("waiting", "running")))
-    return list(db.scalars(wanted.order_by(Job.created.desc(), Job.id).limit(limit)))
+    return list(db.scalars(wanted.order_by(Job.created.desc(), Job.id).limit(5)))

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from cloister.errors import CloisterError
-from cloister.hub.description import Taken, example, read_of
+from cloister.hub.description import Limit, Taken, example, read_of
 from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.platform.accounts import identify
 from cloister.hub.records.streams import HeldStream
@@ -212,7 +212,7 @@ def _owning(routes: Routes) -> None:
 
 def _reading(routes: Routes) -> None:
     @routes.get("/streams", "stream.see", "List streams", "Streams, the newest first")
-    def listed(hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 200) -> Streams:
+    def listed(hub: HubDep, caller: CallerDep, after: After = "", limit: Limit = 200) -> Streams:
         """One's own, then those that are shown to everybody; the newest first of either."""
         with hub.database.reading() as db:
             rows = streams_of(hub, db, caller, after=after, limit=limit + 1)

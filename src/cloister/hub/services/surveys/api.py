@@ -7,13 +7,13 @@ import json
 from datetime import datetime
 from typing import Annotated, Any, cast
 
-from fastapi import Body, Query
+from fastapi import Body
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
 from cloister.hub.database import of_each
-from cloister.hub.description import Taken, example, read_of
+from cloister.hub.description import Limit, Taken, example, read_of
 from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.releases.api import kind_api
@@ -120,7 +120,7 @@ def add(routes: Routes) -> None:
 
 def _drafts(routes: Routes) -> None:
     @routes.get("/surveys", "survey.compose", "List surveys", "Your surveys, the newest first")
-    def surveys(hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50) -> SurveyPage:
+    def surveys(hub: HubDep, caller: CallerDep, after: After = "", limit: Limit = 50) -> SurveyPage:
         """One's own; the newest first."""
         with hub.database.reading() as db:
             rows = drafts.surveys_of(db, caller, after=after, limit=limit + 1)

@@ -6,12 +6,12 @@ A report bears no sign-in. A helper shows the secret of its link in the header `
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import Header, Query
+from fastapi import Header
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session as Db
 
 from cloister.hub.database import of_each
-from cloister.hub.description import Taken, example, read_of
+from cloister.hub.description import Limit, Taken, example, read_of
 from cloister.hub.hub import CallerDep, HubDep
 from cloister.hub.records.surveys import HeldJointSurvey
 from cloister.hub.services.surveys import drafts, joint
@@ -131,9 +131,7 @@ def add(routes: Routes) -> None:
 
 def _composing(routes: Routes) -> None:
     @routes.get("/joint-surveys", "survey.compose", "List joint surveys", "Your joint surveys, the newest first")
-    def joint_surveys(
-        hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
-    ) -> JointPage:
+    def joint_surveys(hub: HubDep, caller: CallerDep, after: After = "", limit: Limit = 50) -> JointPage:
         """One's own; the newest first."""
         with hub.database.reading() as db:
             rows = drafts.own(HeldJointSurvey, db, caller, after=after, limit=limit + 1)

@@ -1,6 +1,7 @@
 """The pages of joint surveys: the list, one survey from its draft to its sums, and the respondent's page (`respond-joint.js`)."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from cloister.hub.services.surveys import drafts, joint
 from cloister.hub.services.surveys.composing import options_typed
 from cloister.hub.services.surveys.counting import asked, is_open
 from cloister.hub.web.forms import Form, FormDep, go, ungrouped
+from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import After, Number, Pages
 from cloister.privacy import text_of
@@ -24,18 +26,79 @@ from cloister.privacy import text_of
 _PAGE = 30
 _TYPED = {"text": "", "epsilon": "1", "options": "", "low": "0", "high": "10"}
 _FIRST = {"title": "", "purpose": "", "invited": False}
+_ENDS: dict[type, Callable[..., object]] = {HeldSurvey: drafts.close_survey, HeldJointSurvey: joint.close_joint}
+_DISCARDED = {HeldSurvey: N_("The draft was discarded."), HeldJointSurvey: N_("The survey was discarded.")}
 
 
 def add(routes: Pages) -> None:
+    of_either(routes, HeldJointSurvey, _list, _one)
     _composing(routes)
     _running(routes)
 
 
-def _composing(routes: Pages) -> None:
-    @routes.get("/joint-surveys", "survey.compose")
-    def joint_list(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
-        return _list(request, hub, caller, after)
+def of_either(routes: Pages, of: type[drafts.Kind], listing: Callable[..., Response], page: Callable[..., Response]) -> None:
+    """What surveys of either kind have: the list, the page of one, its end, and invitations to it."""
+    home = drafts.HOMES[of]
 
+    @routes.get(home, "survey.compose")
+    def listed(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
+        return listing(request, hub, caller, after)
+
+    @routes.get(f"{home}/{{number}}", "survey.see")
+    def one(
+        request: Request, hub: HubDep, caller: PersonDep, number: Number, kind: str = Query("yes-no", max_length=20)
+    ) -> Response:
+        """A draft, what came in, or the sums."""
+        return page(request, hub, caller, number, {"kind": kind})
+
+    @routes.post(f"{home}/{{number}}/close", "survey.manage")
+    def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        said, end = request_gettext(request)("The survey is closed."), _ENDS[of]
+        return acted(home, page, request, hub, caller, number, form, said, lambda db: end(hub, db, caller, number))
+
+    @routes.post(f"{home}/{{number}}/drop", "survey.manage")
+    def drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Throw a draft away, or a closed joint survey without its helper."""
+        with hub.database.begin() as db:
+            drafts.drop_draft(of, hub, db, caller, number)
+        return go(request, home, request_gettext(request)(_DISCARDED[of]))
+
+    @routes.post(f"{home}/{{number}}/invitations", "survey.manage")
+    def invite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Make invitations, and show them once."""
+        try:
+            with hub.database.begin() as db:
+                count = whole_typed(form, "count", signed=issubclass(of, HeldJointSurvey))
+                tokens = drafts.invite(of, hub, db, caller, number, count)
+                row = drafts.seen(of, hub, db, caller, number)
+        except CloisterError as error:
+            return page(request, hub, caller, number, form, problem=beside_form(error))
+        addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
+        return render(request, "surveys/invitations.html", status=201, row=row, addresses=addresses, home=home)
+
+
+def acted(
+    home: str,
+    page: Callable[..., Response],
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    number: str,
+    typed: Mapping[str, str],
+    said: str,
+    act: Callable[[Db], object],
+    then: str = "",
+) -> Response:
+    """Do it and go back to the page of the survey, which says so; or show there what was wrong, and what was typed."""
+    try:
+        with hub.database.begin() as db:
+            act(db)
+    except CloisterError as error:
+        return page(request, hub, caller, number, typed, problem=beside_form(error))
+    return go(request, f"{home}/{number}{then}", said)
+
+
+def _composing(routes: Pages) -> None:
     @routes.post("/joint-surveys", "survey.compose")
     def joint_make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         typed: dict[str, Any] = {"title": form.text("title", most=1000), "purpose": form.text("purpose", most=2000)}
@@ -47,32 +110,18 @@ def _composing(routes: Pages) -> None:
             return _list(request, hub, caller, "", typed=typed, problem=problem_of(error))
         return go(request, f"/joint-surveys/{number}", request_gettext(request)("Add the questions now. Nothing is open yet."))
 
-    @routes.get("/joint-surveys/{number}", "survey.see")
-    def joint_one(
-        request: Request, hub: HubDep, caller: PersonDep, number: Number, kind: str = Query("yes-no", max_length=20)
-    ) -> Response:
-        """A draft, what came in, or the sums."""
-        return _one(request, hub, caller, number, {"kind": kind})
-
     @routes.post("/joint-surveys/{number}/questions", "survey.manage")
     def joint_ask(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         def act(db: Db) -> None:
             joint.ask(hub, db, caller, number, [_question(form)], more=True)
 
         said, then = request_gettext(request)("The question was added."), f"?kind={quote(form.text('kind', most=20))}"
-        return _act(request, hub, caller, number, said, act, form, then)
+        return _act(request, hub, caller, number, form, said, act, then)
 
     @routes.post("/joint-surveys/{number}/questions/remove", "survey.manage")
     def joint_remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         said, text = request_gettext(request)("The question was removed."), form.get("text", "")
-        return _act(request, hub, caller, number, said, lambda db: joint.remove_question(hub, db, caller, number, text))
-
-    @routes.post("/joint-surveys/{number}/drop", "survey.manage")
-    def joint_drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Throw a draft away, or a closed survey without its helper."""
-        with hub.database.begin() as db:
-            drafts.drop_draft(HeldJointSurvey, hub, db, caller, number)
-        return go(request, "/joint-surveys", request_gettext(request)("The survey was discarded."))
+        return _act(request, hub, caller, number, {}, said, lambda db: joint.remove_question(hub, db, caller, number, text))
 
 
 def _running(routes: Pages) -> None:
@@ -90,24 +139,9 @@ def _running(routes: Pages) -> None:
     def joint_open(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         said = request_gettext(request)("The survey is open.")
         shown = form.text("fingerprint", most=200)
-        return _act(request, hub, caller, number, said, lambda db: joint.open_joint(hub, db, caller, number, compared=shown))
-
-    @routes.post("/joint-surveys/{number}/close", "survey.manage")
-    def joint_close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        said = request_gettext(request)("The survey is closed.")
-        return _act(request, hub, caller, number, said, lambda db: joint.close_joint(hub, db, caller, number))
-
-    @routes.post("/joint-surveys/{number}/invitations", "survey.manage")
-    def joint_invite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Make invitations, and show them once."""
-        try:
-            with hub.database.begin() as db:
-                tokens = drafts.invite(HeldJointSurvey, hub, db, caller, number, whole_typed(form, "count", signed=True))
-                row = joint.seen_joint(hub, db, caller, number)
-        except CloisterError as error:
-            return _one(request, hub, caller, number, form, problem=beside_form(error))
-        addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
-        return render(request, "surveys/invitations.html", status=201, row=row, addresses=addresses, home="/joint-surveys")
+        return _act(
+            request, hub, caller, number, form, said, lambda db: joint.open_joint(hub, db, caller, number, compared=shown)
+        )
 
     @routes.get("/joint-surveys/{number}/fresh", "survey.see")
     def joint_fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, state: str = "") -> Response:
@@ -148,24 +182,6 @@ def whole_typed(form: Form, name: str, *, signed: bool = False) -> int:
     if not (text.removeprefix("-") if signed else text).isdecimal():
         raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead="100")
     return int(text)
-
-
-def _act(
-    request: Request,
-    hub: Hub,
-    caller: Caller,
-    number: str,
-    said: str,
-    act: Callable[[Db], object],
-    form: Form | None = None,
-    then: str = "",
-) -> Response:
-    try:
-        with hub.database.begin() as db:
-            act(db)
-    except CloisterError as error:
-        return _one(request, hub, caller, number, form or {}, problem=beside_form(error))
-    return go(request, f"/joint-surveys/{number}{then}", said)
 
 
 def _list(
@@ -213,6 +229,9 @@ def _one(
         "problem": problem,
     }
     return render(request, "surveys/joint.html", status=problem.status if problem else 201 if secret else 200, **told)
+
+
+_act = partial(acted, "/joint-surveys", _one)
 
 
 def link_of(request: Request, row: HeldSurvey | HeldJointSurvey) -> str:

@@ -1,10 +1,11 @@
 """The pages of surveys for those who ask: the list, a draft, what came in, invitations, files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import Query, Request
+from fastapi import Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session as Db
 from starlette.responses import Response
@@ -20,7 +21,7 @@ from cloister.hub.releases.reading import read_release
 from cloister.hub.services.surveys import drafts, joint_pages
 from cloister.hub.services.surveys.composing import FIELDS, KINDS, composed, levels_typed, of_text, question_typed
 from cloister.hub.services.surveys.counting import answers_of, asked, is_open
-from cloister.hub.services.surveys.joint_pages import link_of, whole_typed
+from cloister.hub.services.surveys.joint_pages import acted, link_of, of_either, whole_typed
 from cloister.hub.services.surveys.modelling import (
     METHODS,
     SURVEY_MODEL,
@@ -35,7 +36,7 @@ from cloister.hub.services.surveys.words import looked_for
 from cloister.hub.web.formats import brief
 from cloister.hub.web.forms import Form, FormDep, go
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import After, Number, Pages
+from cloister.hub.web.routing import Number, Pages
 from cloister.local.survey import Number as NumberQuestion
 from cloister.local.survey.question import OneOf
 from cloister.printable import kept
@@ -46,6 +47,7 @@ _TYPED = ("name", "text", *dict.fromkeys(name for names in FIELDS.values() for n
 
 
 def add(routes: Pages) -> None:
+    of_either(routes, HeldSurvey, _list, _survey)
     _composing(routes)
     _responding(routes)
     _running(routes)
@@ -54,10 +56,6 @@ def add(routes: Pages) -> None:
 
 
 def _composing(routes: Pages) -> None:
-    @routes.get("/surveys", "survey.compose")
-    def listed(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
-        return _list(request, hub, caller, after)
-
     @routes.post("/surveys", "survey.compose")
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         title, purpose = form.text("title", most=1000), form.text("purpose", most=2000)
@@ -68,12 +66,6 @@ def _composing(routes: Pages) -> None:
         except InvalidParameter as error:
             return _list(request, hub, caller, "", typed={"title": title, "purpose": purpose}, problem=problem_of(error))
         return go(request, f"/surveys/{number}", request_gettext(request)("Add the questions now. Nothing is open yet."))
-
-    @routes.get("/surveys/{number}", "survey.see")
-    def one(
-        request: Request, hub: HubDep, caller: PersonDep, number: Number, kind: str = Query("yes-no", max_length=20)
-    ) -> Response:
-        return _survey(request, hub, caller, number, {"kind": kind})
 
     @routes.post("/surveys/{number}", "survey.manage")
     def rewrite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
@@ -108,35 +100,12 @@ def _composing(routes: Pages) -> None:
         said, name = request_gettext(request)("The question was removed."), form.text("name", most=100)
         return _act(request, hub, caller, number, form, said, lambda db: drafts.remove_question(hub, db, caller, number, name))
 
-    @routes.post("/surveys/{number}/drop", "survey.manage")
-    def drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        with hub.database.begin() as db:
-            drafts.drop_draft(HeldSurvey, hub, db, caller, number)
-        return go(request, "/surveys", request_gettext(request)("The draft was discarded."))
-
 
 def _running(routes: Pages) -> None:
     @routes.post("/surveys/{number}/open", "survey.manage")
     def open_(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         said = request_gettext(request)("The survey is open.")
         return _act(request, hub, caller, number, form, said, lambda db: drafts.open_survey(hub, db, caller, number))
-
-    @routes.post("/surveys/{number}/close", "survey.manage")
-    def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        said = request_gettext(request)("The survey is closed.")
-        return _act(request, hub, caller, number, form, said, lambda db: drafts.close_survey(hub, db, caller, number))
-
-    @routes.post("/surveys/{number}/invitations", "survey.manage")
-    def invite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
-        """Make invitations, and show them once."""
-        try:
-            with hub.database.begin() as db:
-                tokens = drafts.invite(HeldSurvey, hub, db, caller, number, whole_typed(form, "count"))
-                row = drafts.seen_survey(hub, db, caller, number)
-        except CloisterError as error:
-            return _survey(request, hub, caller, number, form, problem=beside_form(error))
-        addresses = [f"{link_of(request, row)}#{token}" for token in tokens]
-        return render(request, "surveys/invitations.html", status=201, row=row, addresses=addresses, home="/surveys")
 
     @routes.get("/surveys/{number}/fresh", "survey.see")
     def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, looking: bool = False) -> Response:
@@ -219,17 +188,6 @@ def _file(request: Request, hub: Hub, caller: Caller, number: str, form: str) ->
     return go(request, f"/surveys/{number}", said)
 
 
-def _act(
-    request: Request, hub: Hub, caller: Caller, number: str, form: Form, said: str, act: Callable[[Db], object], then: str = ""
-) -> Response:
-    try:
-        with hub.database.begin() as db:
-            act(db)
-    except CloisterError as error:
-        return _survey(request, hub, caller, number, form, problem=beside_form(error))
-    return go(request, f"/surveys/{number}{then}", said)
-
-
 def _list(
     request: Request, hub: Hub, caller: Caller, after: str, *, typed: dict[str, str] | None = None, problem: Problem | None = None
 ) -> Response:
@@ -260,6 +218,9 @@ def _survey(
     results = shown(row, results_of(hub, row.id, tally, words), words, request_gettext(request))
     told: dict[str, Any] = {"row": row, "link": link_of(request, row), "unused": unused, "results": results, "problem": problem}
     return render(request, "surveys/survey.html", **told, count=typed.get("count", "10"))
+
+
+_act = partial(acted, "/surveys", _survey)
 
 
 def _draft(hub: Hub, row: HeldSurvey, typed: Mapping[str, str]) -> dict[str, Any]:
