@@ -350,7 +350,7 @@ def _reservation(request: Request, number: int, *, attempt: int) -> Reservation:
 
 def earlier_attempt(book: Book, request: Request) -> int | None:
     """The reservation that this request may take over, if there is one: after a restored backup none of before, since its answer
-    may have left in the lines that are missing."""
+    may have left in the lines that are missing. Refused where one was settled that the request has not seen."""
     place = (next(iter(request.costs)), request.what)
     for number, settled in book.store.execute(_EARLIER, place).fetchall():
         if settled is not None and (request.seen is None or number in request.seen):

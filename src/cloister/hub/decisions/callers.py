@@ -68,12 +68,12 @@ def caller_again(hub: Hub, db: Session, caller: Caller) -> Caller | None:
     return _by_token(row, caller.address)
 
 
-def caller_for(hub: Hub, db: Session, person: str, *, via: Via = "system") -> Caller | None:
+def caller_for(hub: Hub, db: Session, person: str) -> Caller | None:
     """A person as a caller where no request stands behind it, such as a job that runs for them; None: unknown or blocked."""
     row = standing(db, person)
     if row is None or row.blocked:
         return None
-    return caller_from(row, via=via)
+    return caller_from(row, via="system")
 
 
 def must_have_second_factor(settings: Settings, roles: Iterable[str]) -> bool:

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 FINEST = 1 << 20
 """The most steps of a grid."""
 _WIDEST, _NARROWEST = 1e75, 1e-75
-"""Beyond these, the variance of a variance is no double."""
+"""Beyond these, the variance of a variance does not fit a double."""
 
 
 @dataclass(frozen=True, kw_only=True)

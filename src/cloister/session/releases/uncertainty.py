@@ -176,7 +176,7 @@ def half_widths(weights: Mapping[str, Floats], terms: Mapping[str, Terms], confi
     square, fourth, largest, steps, unit = (np.zeros(size) for _ in range(5))
     for weight in weights.values():
         unit = np.maximum(unit, np.abs(weight))
-    unit[unit == 0] = 1.0  # the fourth power of a weight of 1e-90 or 1e90 is no double
+    unit[unit == 0] = 1.0  # the fourth power of a weight of 1e-90 or 1e90 does not fit a double
     for name, whole in weights.items():
         weight = whole / unit
         square = square + weight**2 * math.fsum(term.square for term in terms[name])

@@ -105,8 +105,9 @@ def _file(path: Path) -> Source:
     if not path.is_file():
         instead = 'cl.PrivateTable("people.csv", columns={…})'
         raise InvalidDeclaration(f"The source {path.name!r} is invalid", why="there is no such file", instead=instead)
-    if is_parquet(path) or any(suffix.lower() in (".csv", ".tsv", ".txt") for suffix in path.suffixes[-2:]):
-        found = (ParquetSource if is_parquet(path) else CsvSource)(path.resolve())
+    parquet = is_parquet(path)
+    if parquet or any(suffix.lower() in (".csv", ".tsv", ".txt") for suffix in path.suffixes[-2:]):
+        found = (ParquetSource if parquet else CsvSource)(path.resolve())
         found.given = path.absolute()
         return found
     why = "its name ends in neither .csv nor .parquet"

@@ -33,6 +33,7 @@ from cloister.hub.records.trail import AuditLine
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LONGEST, _LARGEST = 2000, 2**53
+_MOST_RUNS = 50
 _PROGRAMS = ("code", "tests", "proof", "licence")
 """Settings of several lines."""
 
@@ -211,11 +212,11 @@ class Run:
     data_sets: tuple[str, ...]
 
 
-def runs_of(hub: Hub, db: Session, caller: Caller, row: Algorithm, *, limit: int = 50) -> list[Run]:
+def runs_of(hub: Hub, db: Session, caller: Caller, row: Algorithm) -> list[Run]:
     """The newest runs of an algorithm of one's own."""
     wanted = select(AuditLine, Person.institution).outerjoin(Person, Person.id == AuditLine.person)
     wanted = wanted.where(of_algorithm(row.id), *_ran())
-    lines = db.execute(wanted.order_by(AuditLine.number.desc()).limit(limit))
+    lines = db.execute(wanted.order_by(AuditLine.number.desc()).limit(_MOST_RUNS))
     known = _known_sets(hub, db, caller)
     return [
         Run(

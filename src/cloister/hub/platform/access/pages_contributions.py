@@ -36,6 +36,7 @@ from cloister.hub.web.forms import Form, FormDep, listed
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 
+_MOST_USES = 50
 _READS = (*READS, "release.download")
 _Before = Annotated[int | None, Query(ge=1)]
 
@@ -144,14 +145,14 @@ def policy_draft(form: Form) -> dict[str, Any]:
     return {name: value for name, value in draft.items() if value}
 
 
-def uses_of(db: Session, row: DataSet, *, before: int | None = None, limit: int = 50) -> tuple[list[Use], int | None]:
+def uses_of(db: Session, row: DataSet, *, before: int | None = None) -> tuple[list[Use], int | None]:
     """For what a data set was used, the newest first, and where the older uses begin. Who asked is known by institution alone."""
     wanted = select(AuditLine, Person.institution).outerjoin(Person, Person.id == AuditLine.person)
     wanted = wanted.where(of_data_set(row.id), AuditLine.action.in_(_READS), AuditLine.outcome == "done")
     if before is not None:
         wanted = wanted.where(AuditLine.number < before)
-    rows = list(db.execute(wanted.order_by(AuditLine.number.desc()).limit(limit + 1)))
-    shown = rows[:limit]
+    rows = list(db.execute(wanted.order_by(AuditLine.number.desc()).limit(_MOST_USES + 1)))
+    shown = rows[:_MOST_USES]
     ran = [line.details.get("algorithm", "") for line, _ in shown]
     titles = {row.id: row.title for row in db.execute(select(Algorithm.id, Algorithm.title).where(Algorithm.id.in_(ran)))}
     uses = [
@@ -166,7 +167,7 @@ def uses_of(db: Session, row: DataSet, *, before: int | None = None, limit: int 
         )
         for (line, institution), by in zip(shown, ran, strict=True)
     ]
-    return uses, shown[-1][0].number if len(rows) > limit else None
+    return uses, shown[-1][0].number if len(rows) > _MOST_USES else None
 
 
 def _columns(line: AuditLine, name: str) -> list[str]:

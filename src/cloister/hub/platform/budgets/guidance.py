@@ -45,14 +45,14 @@ def odds(guarantee: Guarantee, about: About = "presence") -> str:
     return f"{math.ceil(round(100 * math.exp(loss), 6)) / 100:.2f} : 1"
 
 
-def number_of_questions(left: Guarantee, each: str = "0.1") -> int:
+def number_of_questions(left: Guarantee) -> int:
     """How many questions of a usual cost are left.
 
     >>> from cloister.privacy import PureDP
     >>> number_of_questions(PureDP("0.95"))
     9
     """
-    return int(amount_of(left) / Fraction(each))
+    return int(amount_of(left) / Fraction("0.1"))
 
 
 def advice(

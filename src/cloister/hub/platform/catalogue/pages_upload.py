@@ -128,7 +128,7 @@ def _reading(fields: Mapping[str, str]) -> Reading:
 
 
 def new_page(
-    request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, address: str = "", *, sheets: Sequence[str] = ()
+    request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, *, sheets: Sequence[str] = ()
 ) -> Response:
     """Where a new data set begins: a file, or a connection; and what waits from before."""
     with hub.database.reading() as db:
@@ -139,7 +139,6 @@ def new_page(
         "most": hub.settings.upload_megabytes,
         "accept": accepted(),
         "problem": problem,
-        "address": address,
         "sheets": sheets,
     }
     return render(request, "catalogue/new.html", **values)

@@ -144,9 +144,9 @@ def last_day(policy: Policy) -> date | None:
         return policy.retention.date()
 
 
-def uses_of(db: Db, row: DataSet, limit: int = 15) -> list[AuditLine]:
+def uses_of(db: Db, row: DataSet) -> list[AuditLine]:
     """What was done with a data set, the newest first."""
-    return list(db.scalars(select(AuditLine).where(of_data_set(row.id)).order_by(AuditLine.number.desc()).limit(limit)))
+    return list(db.scalars(select(AuditLine).where(of_data_set(row.id)).order_by(AuditLine.number.desc()).limit(15)))
 
 
 def populations_of(db: Db, caller: Caller) -> list[Population]:

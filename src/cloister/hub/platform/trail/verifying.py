@@ -92,8 +92,9 @@ def _lines_or_breach(db: Session, *, until: int) -> Iterator[AuditLine | BrokenL
             return
 
 
-def lines_in_order(db: Session, *, until: int, after: int = 0) -> Iterator[AuditLine]:
+def lines_in_order(db: Session, *, until: int) -> Iterator[AuditLine]:
     """The lines up to a number, in batches."""
+    after = 0
     while True:
         batch = db.scalars(
             select(AuditLine).where(AuditLine.number > after, AuditLine.number <= until).order_by(AuditLine.number).limit(_BATCH)
