@@ -608,6 +608,31 @@ def test_it_is_said_where_a_value_may_turn_out_to_be_several(session: cl.Session
 
 
 @pytest.mark.parametrize(
+    "around",
+    [
+        "SELECT n + 1 FROM ({}) AS t",
+        "SELECT k, RANK() OVER (ORDER BY n) FROM ({}) AS t",
+        "WITH a AS (SELECT sex AS k, COUNT(*) AS m FROM people GROUP BY sex), b AS ({}) SELECT a.k, n / m FROM a JOIN b USING (k)",
+        "SELECT k, n FROM ({}) AS t UNION ALL SELECT sex, COUNT(*) FROM people GROUP BY sex",
+        "SELECT sex, COUNT(*) - (SELECT MAX(n) FROM ({}) AS t) AS d FROM people GROUP BY sex",
+    ],
+)
+@pytest.mark.parametrize(
+    ("inner", "told"),
+    [
+        ("SELECT sex AS k, SUM(nosuch) AS n FROM people GROUP BY sex", "The column 'nosuch' is unknown"),
+        ("SELECT sex AS k, COUNT(*) AS n FROM people WHERE nosuch = 1 GROUP BY sex", "The column 'nosuch' is unknown"),
+        ("SELECT sex AS k, STRING_AGG(town) AS n FROM people GROUP BY sex", "STRING_AGG is not supported"),
+        ("SELECT sex AS k, NOSUCH(age) AS n FROM people GROUP BY sex", "The function 'NOSUCH' is not supported"),
+    ],
+)
+def test_what_is_wrong_within_is_said_and_not_that_it_is_within(session: cl.Session, around: str, inner: str, told: str) -> None:
+    with pytest.raises(cl.CloisterError) as refusal:
+        session.sql(around.format(inner), spend=1)
+    assert refusal.value.what.startswith(told)
+
+
+@pytest.mark.parametrize(
     "sql",
     [
         "SELECT sex FROM people GROUP BY sex EXCEPT SELECT sex FROM people WHERE sex = 'F' GROUP BY sex",

@@ -22,7 +22,7 @@ from cloister.errors import CloisterError
 from cloister.query.aggregates import holds_aggregate, is_aggregate
 from cloister.query.constants import is_constant
 from cloister.query.dates import FROM_SUNDAY_1
-from cloister.query.derived import derive, resolved, rows_of
+from cloister.query.derived import derive, group_targets, resolved, rows_of
 from cloister.query.dialect import canonical
 from cloister.query.joins import joined
 from cloister.query.layout import Layout
@@ -97,7 +97,7 @@ class _Cut:
     done: dict[int, tuple[exp.Expression, Step | CloisterError]] = field(default_factory=dict)
     """What each query was found to be, by its identity; with the query, so that no other comes to have that."""
     above: set[int] = field(default_factory=set)
-    """The refusals of queries within which a question was found: of what stands above it."""
+    """The refusals that say more than the first one: of what stands above a question, and of what could be nothing else."""
     tried: int = 0
     named: int = 0
     groups: bool = False
@@ -143,9 +143,16 @@ class _Cut:
                 return self._add(*stacked(query, sides[0], sides[1], self._next()))
             return self._selected(query, known, depth)
         except _PersonRows as rows:
-            if isinstance(query, exp.Select):
-                return self._parted(query, known, depth, asked or rows.why)
-            raise rows.why from None
+            if not isinstance(query, exp.Select):
+                raise rows.why from None
+            parts, why = len(self.parts), asked or rows.why
+            try:
+                return self._parted(query, known, depth, why)
+            except CloisterError as error:
+                if not depth or len(self.parts) > parts or id(error) in self.above or not self._releases(query, known, why):
+                    raise
+                self.above.add(id(why))
+                raise why from None
 
     def _with(self, query: exp.Expression, known: Known) -> Known:
         clause = query.args.get("with_")
@@ -193,6 +200,22 @@ class _Cut:
                     seen.add(id(named))
                     waiting.append((named.tree.this, named.known))
         return False
+
+    def _releases(self, query: exp.Expression, known: Known, why: CloisterError) -> bool:
+        """Whether it aggregates people's rows otherwise than person by person, so that no question around it can read it."""
+        if not isinstance(query, exp.Select) or not self.is_private(query, known):
+            return False
+        parting = _Parting(self, query, known, why)
+        shown = parting._above(query)  # a window within may be over people's rows, where nothing is grouped
+        if query.args.get("group") is None and (
+            any(each.find(exp.Window) for each in shown) or not any(map(holds_aggregate, shown))
+        ):
+            return False
+        try:
+            rows = parting._reader().rows
+            return not any(map(rows.is_unit, group_targets(query, query.expressions)))
+        except CloisterError:
+            return True
 
     def _asked(self, query: exp.Select, known: Known) -> Parsed | CloisterError:
         """The query as a question of its own, or why it is none."""
