@@ -615,6 +615,7 @@ def test_it_is_said_where_a_value_may_turn_out_to_be_several(session: cl.Session
 @pytest.mark.parametrize(
     "around",
     [
+        "{}",
         "SELECT n + 1 FROM ({}) AS t",
         "SELECT k, RANK() OVER (ORDER BY n) FROM ({}) AS t",
         "WITH a AS (SELECT sex AS k, COUNT(*) m FROM people GROUP BY sex), b AS ({}) SELECT a.k, n / m FROM a JOIN b USING (k)",
@@ -628,6 +629,7 @@ def test_it_is_said_where_a_value_may_turn_out_to_be_several(session: cl.Session
         ("SELECT sex AS k, SUM(nosuch) AS n FROM people GROUP BY sex", "The column 'nosuch' is unknown"),
         ("SELECT sex AS k, COUNT(*) AS n FROM people WHERE nosuch = 1 GROUP BY sex", "The column 'nosuch' is unknown"),
         ("SELECT sex AS k, STRING_AGG(town) AS n FROM people GROUP BY sex", "STRING_AGG is not supported"),
+        ("SELECT sex AS k, RANK() OVER (ORDER BY SUM(nosuch)) AS n FROM people GROUP BY sex", "The column 'nosuch' is unknown"),
         ("SELECT sex AS k, NOSUCH(age) AS n FROM people GROUP BY sex", "The function 'NOSUCH' is not supported"),
     ],
 )

@@ -149,10 +149,11 @@ class _Cut:
             try:
                 return self._parted(query, known, depth, why)
             except CloisterError as error:
-                if not depth or len(self.parts) > parts or id(error) in self.above or not self._releases(query, known, why):
+                if len(self.parts) > parts or id(error) in self.above or not self._releases(query, known, why):
                     raise
-                self.above.add(id(why))
-                raise why from None
+                told = error if query.find(exp.Window) else why  # no question has a window over groups
+                self.above.add(id(told))
+                raise told from None
 
     def _with(self, query: exp.Expression, known: Known) -> Known:
         clause = query.args.get("with_")
