@@ -639,6 +639,12 @@ def test_what_is_wrong_within_is_said_and_not_that_it_is_within(session: cl.Sess
     assert refusal.value.what.startswith(told)
 
 
+def test_a_query_is_called_by_its_name_where_it_lacks_a_column(session: cl.Session) -> None:
+    named = "WITH a AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) SELECT SUM(m) FROM a"
+    with pytest.raises(cl.UnknownColumn, match="the table 'a' declares sex, n"):
+        session.sql(named, spend=1)
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -277,6 +277,7 @@ class _Cut:
         items = [self._item(each, known, depth) for each in (source.this, *(join.this for join in joins))]
         if len(items) > 9:
             raise refused("The joins are not supported", "there are more than 8", "fewer tables")
+        scope.label = " and ".join(names[0][-1].name for _, names in items if names) or scope.label
         loose = any(step.loose for step, _ in items)
         text, certain = self._joined(scope, items, joins)
         places = [f"coalesce(s{number}.z, [])" for number in range(len(items))]
