@@ -64,8 +64,15 @@ def test_what_would_lose_something_is_refused(cost, kind):
 
 @pytest.mark.parametrize("wrong", [0.1, "0.1", None, Fraction(1)])
 def test_a_number_is_no_guarantee(wrong):
-    with pytest.raises(InvalidParameter, match="PureDP"):
+    with pytest.raises(InvalidParameter, match="PureDP") as refusal:
         kind_of(wrong)
+    assert refusal.value.instead == 'PureDP("0.1")'
+
+
+def test_a_number_is_shown_as_the_guarantee_that_it_may_have_been_meant_to_be():
+    with pytest.raises(InvalidParameter, match="of type int") as refusal:
+        kind_of(2)
+    assert refusal.value.instead == 'PureDP("2")'
 
 
 def test_a_number_too_long_to_write_is_refused():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -97,6 +98,20 @@ def test_codes_are_within_their_bounds_and_decode(domain: Domain) -> None:
 )
 def test_a_text_with_a_zone_is_of_its_day_in_utc_as_the_time_is(text: str, day: str) -> None:
     assert read_days(text) == (datetime.date.fromisoformat(day) - datetime.date(1970, 1, 1)).days
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        (lambda: Date("2021-01-01", "2020-01-01"), 'cl.Date("2020-01-01", "2021-01-01")'),
+        (lambda: Real(0, float("inf")), "cl.Real(0, 100)"),
+        (lambda: Integer(9, 1), "cl.Integer(1, 9)"),
+    ],
+)
+def test_the_line_to_write_instead_can_be_written(wrong: Callable[[], object], line: str) -> None:
+    with pytest.raises(InvalidDeclaration) as refusal:
+        wrong()
+    assert refusal.value.instead == line
 
 
 @pytest.mark.parametrize("domain", [Integer(17, 90), Category([3, 1, 2]), Date("2020-02-27", "2020-03-01"), Boolean()], ids=repr)

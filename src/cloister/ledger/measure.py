@@ -42,9 +42,9 @@ def kind_of(guarantee: Guarantee) -> str:
     if isinstance(guarantee, ZCDP):
         return "zcdp"
     raise InvalidParameter(
-        f"a {type(guarantee).__name__} is invalid",
-        why="a budget or a cost is a PureDP, an ApproxDP or a ZCDP",
-        instead='PureDP("0.1")',
+        f"A budget or a cost of type {type(guarantee).__name__} is invalid",
+        why="it is a PureDP, an ApproxDP or a ZCDP",
+        instead=f'PureDP("{guarantee if isinstance(guarantee, int | float) else 0.1}")',
     )
 
 

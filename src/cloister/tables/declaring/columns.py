@@ -509,19 +509,20 @@ class Boolean(Domain):
 
 
 def _bound(value: Any, name: str, written: str) -> Fraction:
+    instead = "cl.Real(0, 100)" if written.startswith("Real") else "cl.Integer(0, 120)"
     if value is None:
-        raise InvalidDeclaration(f"{written} is invalid", why=f"{name} is missing", instead="cl.Integer(0, 120)")
+        raise InvalidDeclaration(f"{written} is invalid", why=f"{name} is missing", instead=instead)
     try:
         return exact(value, name)
     except InvalidParameter as error:
-        raise InvalidDeclaration(f"{written} is invalid", why=f"{name}: {error.why}", instead="cl.Integer(0, 120)") from None
+        raise InvalidDeclaration(f"{written} is invalid", why=f"{name}: {error.why}", instead=instead) from None
 
 
 def _ordered(low: Any, high: Any, kind: str) -> None:
     if low > high:
-        raise InvalidDeclaration(
-            f"{kind}({low}, {high}) is invalid", why="the lower bound is above the upper", instead=f"cl.{kind}({high}, {low})"
-        )
+        ends = f'"{high}", "{low}"' if kind == "Date" else f"{high}, {low}"
+        why, instead = "the lower bound is above the upper", f"cl.{kind}({ends})"
+        raise InvalidDeclaration(f"{kind}({low}, {high}) is invalid", why=why, instead=instead)
     if low == high and kind == "Real":
         raise InvalidDeclaration(f"Real({low}, {high}) is invalid", why="the range is empty", instead="cl.Real(0, 1)")
 
