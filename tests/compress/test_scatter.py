@@ -132,14 +132,16 @@ def test_a_text_is_to_be_declared_a_number() -> None:
     assert refused.value.instead == '"name": cl.Real(0, 100)'
 
 
-def test_rows_without_a_label_are_left_out_as_where_projections_are_published() -> None:
-    """They were a class of their own: of two classes LDA had two directions, and what lies within classes had theirs in it."""
+def test_rows_in_which_something_is_missing_are_left_out_as_where_projections_are_published() -> None:
+    """Those without a label were a class of their own: of two classes LDA had two directions, and what lies within classes had
+    theirs in it. Those without a number were in the covariances of the others."""
     rows = people(400)
+    rows["weight"] = [None if blood > 6 else weight for blood, weight in zip(rows["blood"], rows["weight"], strict=True)]
     rows["ill"] = [None if age > 60 else ill for age, ill in zip(rows["age"], rows["ill"], strict=True)]
     columns = {**COLUMNS, "ill": Category(["no", "yes"], nullable=True)}
     with Door({"people": PrivateTable(rows, columns)}, budget=PureDP(1_000_000)) as door:
         found = Scatter.measure(door, "people", columns=NUMBERS, utility="ill", spend=1_000_000)
-    kept = [place for place, ill in enumerate(rows["ill"]) if ill is not None]
+    kept = [place for place in range(400) if rows["ill"][place] is not None and rows["weight"][place] is not None]
     exact = Scatter.of_rows(scaled(rows)[kept], [rows["ill"][place] for place in kept])
     for name in ("mean", "total", "utility"):
         np.testing.assert_allclose(getattr(found, name), getattr(exact, name), rtol=1e-3, atol=0.1)

@@ -644,6 +644,26 @@ def test_rows_are_read_anew_when_the_owner_says_so(tmp_path: Path) -> None:
         assert abs(counted() - 60) <= 5
 
 
+def test_rows_are_read_anew_while_one_question_follows_the_other(tmp_path: Path) -> None:
+    """A busy hub waits for an answer of a site again and again; its owner's new rows come in all the same."""
+    file, asks, noted = tmp_path / "people.csv", list[str](), list[str]()
+    file.write_text("age,sex\n" + "30,F\n" * 20, encoding="utf-8")
+    site = Site("a", cl.PrivateTable(file, columns=COLUMNS), budget=MUCH, key=key_of("a"), journal=MemoryJournal())
+    agents = [SiteAgent(site, stale=lambda: bool(asks and asks.pop()), note=lambda event, _: noted.append(event))]
+    agents += [SiteAgent(site_of(name, rows=0)) for name in "bc"]
+    coordinator = coordinator_of("abc", wait=3.0)
+    with coordinator.serving() as hub, running(agents, hub), asked(coordinator) as session:
+        sizes = (
+            session.sql(f"SELECT COUNT(*) AS n FROM people WHERE age * 2 < {place}", spend=50).to_pydict()["n"][0]
+            for place in range(61, 180)
+        )
+        assert abs(next(sizes) - 20) <= 5  # P(noise > 5 at ε = 50) < 10⁻¹⁰⁰
+        file.write_text("age,sex\n" + "30,F\n" * 60, encoding="utf-8")
+        asks.append("now")
+        assert any(n > 55 for n in sizes)
+    assert "read" in noted
+
+
 @pytest.mark.parametrize(
     ("text", "events"),
     [

@@ -185,14 +185,14 @@ def rotate(data: Path, finish: bool) -> None:
 @site.command()
 @_DATA
 def reread(data: Path) -> None:
-    """Have the running site read its rows again, because they have changed: as soon as the hub waits for no answer of it.
+    """Have the running site read its rows again, because they have changed. It answers meanwhile.
 
     \b
     cloister site reread --data north
     """
     _settings(data)
     (data / _STALE).touch()
-    said = "the running site reads its rows again when the hub waits for nothing; `cloister site show` says when it did"
+    said = "the running site reads its rows again within half a minute; `cloister site show` says when it did"
     with contextlib.suppress(InvalidParameter), alone(data / "site.lock", "site"):
         said = "no site runs here: it reads its rows when it starts"
     click.echo(said)

@@ -131,10 +131,10 @@ class Scatter:
 def scatter_questions(
     declared: PrivateTable | PublicTable, table: str, columns: Sequence[str], utility: str | None, private: str | None
 ) -> tuple[list[Question], list[Fraction]]:
-    """What the door is asked for scatters, of rows whose labels are known, and the share of the spend of each: two thirds for the
-    covariances."""
+    """What the door is asked for scatters, of rows in which nothing is missing, and the share of the spend of each: two thirds
+    for the covariances."""
     from cloister.session import Count, Covariance, Mean, Question, Variance
-    from cloister.tables.expression.expressions import And, Column, IsNull, Not
+    from cloister.tables.expression.expressions import none_missing
     from cloister.tables.relations.day_numbers import days_as_numbers
 
     if not 1 <= len(columns) <= MOST_COLUMNS:
@@ -150,8 +150,9 @@ def scatter_questions(
         *(Variance(column=name) for name in columns),
         *(Covariance(x=x, y=y) for x, y in combinations(columns, 2)),
     )
-    known = [Not(IsNull(Column(label))) for label in labels if label in domains and domains[label].nullable]
-    where = And(*known) if known else None
+    known = [each for each in labels if each in domains and domains[each].nullable]
+    known = [*labels, *columns] if declared.abilities.relations else known  # masked cells by all columns would be too many
+    where = none_missing(known) if known else None
     questions = [Question(table=source, statistics=second, where=where)]
     questions += [Question(table=source, by=(label,), statistics=first, where=where) for label in labels]
     questions += [] if labels else [Question(table=source, statistics=first)]

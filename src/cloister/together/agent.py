@@ -102,7 +102,7 @@ class Caller:
             _LOG.warning("%s: %s; the log could not be written: %s", event, shown(what[:_WORDS]), error.strerror)
 
     def between(self) -> None:
-        """What it does while the hub waits for no answer."""
+        """What it does beside its answers, in a thread of its own."""
 
     def run(
         self,
@@ -132,14 +132,14 @@ class Caller:
             raise InvalidParameter(
                 "--proxy is invalid", why="no address of an HTTP proxy", instead="http://proxy.example.org:3128"
             )
-        stopped, answers, body = stop or threading.Event(), "", b""
+        stopped, answers, body, beside = stop or threading.Event(), "", b"", threading.Thread()
         failures, last, url = 0, "", f"{hub.rstrip('/')}/together/{quote(self.name, safe='')}"
         verify = client_context(authority) if address.scheme == "https" else False
         patience = httpx.Timeout(10.0, read=WAIT + 15)
         with httpx.Client(verify=verify, timeout=patience, proxy=proxy or None, trust_env=False) as client:
             while not stopped.is_set():
-                if not body:  # nobody waits for an answer
-                    self.between()
+                if not beside.is_alive():
+                    (beside := threading.Thread(target=self.between, daemon=True)).start()
                 problem = ""
                 try:
                     status, found = self._called(client, url, answers, body)

@@ -35,7 +35,6 @@ from cloister.session.releases.formulas import Linear
 from cloister.session.releases.moment_formulas import Moment
 from cloister.session.releases.uncertainty import variance
 from cloister.tables import (
-    And,
     Base,
     Boolean,
     Category,
@@ -43,15 +42,13 @@ from cloister.tables import (
     Compare,
     Date,
     Domain,
-    Expression,
     Extended,
     Filtered,
-    IsNull,
     Literal,
-    Not,
     PrivateTable,
     Relation,
 )
+from cloister.tables.expression.expressions import none_missing
 from cloister.tables.expression.scalars import Case, Const, Multiply, Ref, Round, Scalar, Subtract
 from cloister.tables.relations.day_numbers import day_number, free_name
 
@@ -85,12 +82,9 @@ def centred_columns(
     """The rows in which nothing is missing (of `known` neither), with a column for each feature of the encoder and each other,
     less the middle of its bounds; and the names of those columns. One of very many steps is rounded to a power of ten, by what is
     declared of it alone, so that products of two can be counted in whole steps."""
-    relation: Relation = Base(name=table, table=declaration)
     columns = [*encoder.columns, *((name, declaration.column(name)) for name in extra)]
-    asked = [*columns, *((name, declaration.column(name)) for name in known)]
-    present: list[Expression] = [Not(IsNull(Column(name))) for name, domain in asked if domain.nullable]
-    if present:
-        relation = Filtered(source=relation, where=present[0] if len(present) == 1 else And(*present))
+    where = none_missing([*(name for name, _ in columns), *known])
+    relation = Filtered(source=Base(name=table, table=declaration), where=where)
     scalars: list[tuple[str, Scalar]] = []
     for name, domain in columns:
         for scalar, low, high in _numbers(name, domain):

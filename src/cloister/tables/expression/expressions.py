@@ -17,7 +17,7 @@ import math
 import operator
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -438,6 +438,16 @@ class Not(Expression):
     def condition(self, scope: Scope) -> Any:
         """NOT of the part."""
         return ~self.part.condition(scope)
+
+
+def none_missing(names: Iterable[str]) -> Expression:
+    """That each of the columns has a value: one that is not declared nullable may lack it, too.
+
+    >>> none_missing(["age"]).describe()
+    ['not', ['null', 'age']]
+    """
+    present = [Not(IsNull(name)) for name in names]
+    return present[0] if len(present) == 1 else And(*present)
 
 
 def _deeper(*parts: Expression) -> int:
