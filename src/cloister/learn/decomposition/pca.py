@@ -28,6 +28,7 @@ from cloister.learn.clustering.noisy_mean import (
 )
 from cloister.learn.decomposition.covariance_tables import moments_of, question_of
 from cloister.learn.decomposition.power import powered_subspace
+from cloister.learn.decomposition.products import noisy_lengths, radius_within
 from cloister.learn.decomposition.second_moments import (
     BITS,
     gaussian_moments,
@@ -40,7 +41,7 @@ from cloister.learn.decomposition.spectral_margins import Law, Variances
 from cloister.learn.decomposition.subspaces import chosen_components
 from cloister.learn.frame.ball import in_ball, projected, reach_of
 from cloister.learn.frame.base import PrivateModel
-from cloister.learn.frame.bounds import Box, Rows
+from cloister.learn.frame.bounds import Box, Rows, row_lengths
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import RADIUS, YES_OR_NO, Limit, Limits
@@ -55,13 +56,14 @@ from cloister.tables.relations.day_numbers import days_as_numbers
 Floats = npt.NDArray[np.float64]
 
 METHODS = ("gaussian", "power", "exponential", "wishart", "laplace")
-_SIZE, _SPREAD, _VARIANCES = Fraction(3, 100), Fraction(5, 100), Fraction(8, 100)
+_SIZE, _SPREAD, _LENGTHS, _VARIANCES = Fraction(3, 100), Fraction(4, 100), Fraction(3, 100), Fraction(8, 100)
 _MEAN = {"epsilon": Fraction(1, 4), "mu_squared": Fraction(1, 10), "rho": Fraction(1, 10)}
 _PRODUCTS = 2
 _LARGE, _CLEAR, _NARROWEST = 1_000_000, 30, 1e-12
-_REACH, _FEW = 1.2, 12
-"""Rows count as no farther from the mean than the root of 1.2 + 12/d times their mean squared distance: in many dimensions most
-rows are about equally far, in few some are much farther."""
+_REACH, _FEW, _BEYOND = 1.2, 12, 6
+"""In many dimensions most rows are about equally far from the mean, in few, and where few directions have most of the variance,
+some are much farther. B² is at least 1.2 + 12/d times the mean squared distance, and so many times √2 as much that no more rows
+are beyond than 6 deviations of the noise in a count."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,11 +85,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     """Principal components of rows within declared bounds.
 
     Guarantee: ε, or (ε, δ), or ρ, for one row more or less (the number of rows is private). Measured are the number of rows, the
-    sum (within the box, or the declared radius), the mean squared distance from the released mean, and the second moments about
-    that mean, of rows that are drawn into a ball of a released radius B. Each has its share. Unless a radius is
-    declared, "gaussian", "laplace" and "wishart" first divide column i, of declared width wᵢ, by the public uᵢ = (wᵢ/max w)^¾ (of
-    0, ½, ¾, 0.9, 1 the best power over ratios of 10 to 10,000); below, z and B are those of the divided rows. The noisy moments
-    are multiplied by uᵢuⱼ (post-processing), so that noise made for the widest column does not hide narrow ones. The ways:
+    sum (within the box, or the declared radius), the mean squared distance from the released mean, a histogram of these distances
+    (a row is in one cell), and the second moments about that mean, of rows drawn into a ball, whose radius B follows from what is
+    released. Each has its share. Unless a radius is declared, "gaussian", "laplace" and "wishart" first divide column i, of
+    declared width wᵢ, by the public uᵢ = (wᵢ/max w)^¾ (of 0, ½, ¾, 0.9, 1 the best power over ratios of 10 to 10,000); below, z
+    and B are those of the divided rows. The noisy moments are multiplied by uᵢuⱼ (post-processing), so that noise made for the
+    widest column does not hide narrow ones. The ways:
 
     - "gaussian": the moments with symmetric Gaussian noise (Analyze Gauss; needs a δ or ρ);
     - "power": noisy products with a subspace (Hardt & Price 2014; needs a δ or ρ);
@@ -194,7 +197,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             size_noise = size_variance(allowance.lines[0])
             apart = place if units.min() == 1 else replace(place, most=float((farthest**2).sum()))
             seen = spread_of(centred, apart, size=self.size_, size_noise=size_noise, share=share, random=random)
-            self.radius_ = float(np.sqrt(min((_REACH + _FEW / len(farthest)) * seen.value, (farthest**2).sum())))
+            least, corner = (_REACH + _FEW / len(farthest)) * seen.value, float((farthest**2).sum())
+            most, share = least * 2 ** (min(np.ceil(2 * np.log2(corner / least)), 16) / 2), allowance.share("lengths", _LENGTHS)
+            [histogram] = noisy_lengths([(row_lengths(centred) ** 2, most)], share=share, random=random)
+            square = radius_within(histogram, most, beyond=_BEYOND * size_variance(share) ** 0.5)
+            self.radius_ = float(min(max(least, square), corner) ** 0.5)
             found = self._found(way, in_ball(centred, self.radius_), self.radius_, count, allowance, units)
             within = min(float(found.squares.clip(0.0).sum()) / self.size_, place.most)
             spread = float(np.clip(seen.total * found.part / self.size_, within, place.most))  # a ball has a least radius
