@@ -260,12 +260,12 @@ def test_measured_directions_keep_their_sensitivity_with_their_rounding() -> Non
     most = (2**20 + 20 + 1 + 40 / 16) * (1.0 * 2.0**-20)
     rows = generator.normal(size=(200, 40))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    whole = _measured(rows, directions, radius=1.0, share=share, random=Random.deterministic(1)).squares
+    whole = _measured(rows, directions, radius=1.0, share=share, random=Random.deterministic(1)).known.squares
     for row in range(200):
         left = _measured(
             np.delete(rows, row, axis=0), directions, radius=1.0, share=share, random=Random.deterministic(1)
-        ).squares
-        alone = _measured(rows[[row]], directions, radius=1.0, share=share, random=Random.deterministic(1)).squares
+        ).known.squares
+        alone = _measured(rows[[row]], directions, radius=1.0, share=share, random=Random.deterministic(1)).known.squares
         assert np.allclose(whole - left, alone, atol=2e-10, rtol=0)  # steps are 1e-6 wide: the others stay to the last step
         assert np.abs(alone).sum() <= most
 
