@@ -10,7 +10,16 @@ import pytest
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
-from cloister.learn import PCA, GaussianNB, KMeans, LinearDiscriminantAnalysis, LinearRegression, fit_and_score_table
+from cloister.learn import (
+    PCA,
+    GaussianNB,
+    KMeans,
+    LinearDiscriminantAnalysis,
+    LinearRegression,
+    StandardScaler,
+    accuracy,
+    fit_and_score_table,
+)
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.from_tables import checked_features
 from cloister.noise import Random
@@ -210,6 +219,44 @@ def test_a_cell_that_is_not_declared_is_refused_by_its_column_where_it_is_predic
     assert model.predict(pandas.DataFrame(good)).shape == (2,)
     with pytest.raises(InvalidParameter, match=f"The column '{column}' is invalid"):
         model.predict(pandas.DataFrame({**good, column: [good[column][0], cell]}))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "dict"])
+@pytest.mark.parametrize("model", [LinearRegression(epsilon=1), StandardScaler(epsilon=1)], ids=["predicts", "scales"])
+def test_a_declared_column_that_rows_lack_is_named_with_all_that_they_need(model: Any, kind: str) -> None:
+    """scikit-learn's words were of sex=F and sex=M, which are not columns, and scalers refused the declared columns, too."""
+    frames = dict if kind == "dict" else pytest.importorskip(kind).DataFrame
+    good: Any = {"age": [30, 40], "sex": ["F", "M"]}
+    target = None if model.target_kind == "none" else "pay"
+    table = PrivateTable(
+        {"age": [30, 40] * 50, "sex": ["F", "M"] * 50, "pay": [1, 2] * 50},
+        {"age": COLUMNS["age"], "sex": COLUMNS["sex"], "pay": Integer(0, 9)},
+    )
+    with Door({"people": table}, budget=PureDP(9), random=Random.deterministic(1)) as door:
+        found = clone(model).fit_table(door, "people", features=["age", "sex"], target=target, purpose="lacking")
+    say = found.transform if target is None else found.predict
+    np.testing.assert_array_equal(say(frames(good)), say(np.array([[30, 1, 0], [40, 0, 1]])))
+    for lacking in good:
+        rest = {"other" if name == lacking else name: cells for name, cells in good.items()}
+        with pytest.raises(UnknownColumn, match=rf"(?s)'{lacking}' is missing.*X = frame\[\['age', 'sex'\]\]"):
+            say(frames(rest))
+    if target is None:
+        assert np.isnan(say(frames({**good, "sex": ["F", None]}))[1]).any()  # what is missing stays so
+    if kind == "pandas":
+        twice = pytest.importorskip("pandas").concat([frames(good), frames(good)[["age"]]], axis=1)
+        with pytest.raises(InvalidParameter, match="The column 'age' is invalid: more than one has this name"):
+            say(twice)
+
+
+def test_a_frame_of_declared_columns_judges_a_model_that_learnt_from_them() -> None:
+    """It was refused, with the line X[['age', 'sex=F', 'sex=M']] to write instead, which no such frame answers."""
+    pandas = pytest.importorskip("pandas")
+    columns = {"age": COLUMNS["age"], "sex": COLUMNS["sex"], "owns": Category(["no", "yes"])}
+    rows: Any = {"age": [30, 80] * 200, "sex": ["F", "M"] * 200, "owns": ["no", "yes"] * 200}
+    with Door({"people": PrivateTable(rows, columns)}, budget=PureDP(9), random=Random.deterministic(1)) as door:
+        model = GaussianNB(epsilon=9).fit_table(door, "people", features=["age", "sex"], target="owns", purpose="judging")
+    frame = pandas.DataFrame(rows)
+    assert accuracy(model, frame, frame["owns"], epsilon=9, random=Random.deterministic(1)).value > 0.9
 
 
 def test_a_target_that_is_the_only_feature_is_answered_with_a_list_that_may_be_written() -> None:

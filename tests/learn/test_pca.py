@@ -15,6 +15,7 @@ from cloister.learn.clustering.noisy_mean import Spread
 from cloister.learn.decomposition import pca
 from cloister.learn.decomposition.pca import METHODS, PCA, _measured
 from cloister.learn.decomposition.power import _product
+from cloister.learn.decomposition.products import noisy_lengths
 from cloister.learn.decomposition.second_moments import BITS, gaussian_moments, laplace_moments, moment_steps
 from cloister.learn.decomposition.subspaces import bingham, chosen_components, epsilon_of_choice
 from cloister.learn.frame.ball import reach_of
@@ -259,12 +260,12 @@ def test_measured_directions_keep_their_sensitivity_with_their_rounding() -> Non
     most = (2**20 + 20 + 1 + 40 / 16) * (1.0 * 2.0**-20)
     rows = generator.normal(size=(200, 40))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    whole = _measured(rows, directions, radius=1.0, share=share, random=Random.deterministic(1)).squares
+    whole = _measured(rows, directions, radius=1.0, share=share, random=Random.deterministic(1)).known.squares
     for row in range(200):
         left = _measured(
             np.delete(rows, row, axis=0), directions, radius=1.0, share=share, random=Random.deterministic(1)
-        ).squares
-        alone = _measured(rows[[row]], directions, radius=1.0, share=share, random=Random.deterministic(1)).squares
+        ).known.squares
+        alone = _measured(rows[[row]], directions, radius=1.0, share=share, random=Random.deterministic(1)).known.squares
         assert np.allclose(whole - left, alone, atol=2e-10, rtol=0)  # steps are 1e-6 wide: the others stay to the last step
         assert np.abs(alone).sum() <= most
 
@@ -325,3 +326,32 @@ def test_a_row_of_columns_of_several_widths_changes_the_moments_by_no_more_than_
     change = np.abs(np.array(seen[1:]) - seen[0]).astype(float)
     assert 0.9 * reach**4 < (change**2).sum(axis=(1, 2)).max() <= reach**4
     assert np.array([each[upper].sum() for each in change]).max() <= 2.5 * reach**2
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("wide", [1.0, 100.0], ids=["rows along a line", "a column that is wide"])
+def test_the_margin_holds_where_one_direction_has_most_of_the_variance(method: str, wide: float) -> None:
+    """A ball for ten columns that vary alike cut off a fifth of a variance that only few rows are far along."""
+    draw = np.random.default_rng(4)
+    line = draw.normal(0, 0.2, (60_000, 1))
+    X = np.clip(np.hstack([line * wide, (line if wide == 1 else 0) + draw.normal(0, 0.02, (60_000, 9))]), -wide, wide)
+    high = np.array([wide, *[1.0] * 9])
+    model = PCA(1, epsilon=2, delta=DELTA[method], bounds=(-high, high), method=method, random=Random.deterministic(1)).fit(X)
+    along = np.var(X @ model.components_[0], ddof=1)
+    assert model.explained_variance_[0] == pytest.approx(along, rel=0.02)
+    assert abs(model.explained_variance_[0] - along) <= model.margin(0.999)[0]
+
+
+def test_a_row_falls_into_one_cell_of_the_histogram_that_the_ball_is_made_of(monkeypatch) -> None:
+    """At any released mean and spread: its cells, and what other rows fall into, are the neighbours' too."""
+    seen: list[tuple[np.ndarray, float]] = []
+    monkeypatch.setattr(pca, "spread_of", lambda *given, **more: Spread(0.4, 12.0, 1.0, 30.0, 1.0))
+    monkeypatch.setattr(pca, "noisy_lengths", lambda parts, **more: seen.extend(parts) or noisy_lengths(parts, **more))
+    X = np.vstack([np.random.default_rng(3).uniform(-1, 1, (30, 4)) * NARROW, NARROW])
+    model = PCA(bounds=(-NARROW, NARROW), centered=True, method="laplace", random=Random.deterministic(1))
+    for rows in (X, *(np.delete(X, row, axis=0) for row in range(len(X)))):
+        model.fit(rows)
+    (whole, most), *others = seen
+    assert {each for _, each in others} == {most}
+    assert all((lengths == np.delete(whole, row)).all() for row, (lengths, _) in enumerate(others))
+    assert [str(share.what) for share in model.spent_] == ["number of rows", "spread", "lengths", "second moments"]

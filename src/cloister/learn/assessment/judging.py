@@ -159,6 +159,7 @@ def measure_of(model: Any, measure: Measure | None) -> Measure:
 def rows_for(model: Any, X: Any, y: Any, judge: Judge) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
     """Rows that count: without missing values and undeclared classes; infinities become large, so that nothing is refused."""
     probe = _Checking(classes=judge.classes, bounds_y=judge.bounds)
+    X = model.encoded(X) if isinstance(model, PrivateModel) else X
     names = [str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))]
     learnt = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if names and learnt and names != learnt:

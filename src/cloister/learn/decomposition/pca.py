@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -28,6 +28,7 @@ from cloister.learn.clustering.noisy_mean import (
 )
 from cloister.learn.decomposition.covariance_tables import moments_of, question_of
 from cloister.learn.decomposition.power import powered_subspace
+from cloister.learn.decomposition.products import noisy_lengths, radius_within
 from cloister.learn.decomposition.second_moments import (
     BITS,
     gaussian_moments,
@@ -40,7 +41,7 @@ from cloister.learn.decomposition.spectral_margins import Law, Variances
 from cloister.learn.decomposition.subspaces import chosen_components
 from cloister.learn.frame.ball import in_ball, projected, reach_of
 from cloister.learn.frame.base import PrivateModel
-from cloister.learn.frame.bounds import Box, Rows
+from cloister.learn.frame.bounds import Box, Rows, row_lengths
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import RADIUS, YES_OR_NO, Limit, Limits
@@ -56,26 +57,24 @@ from cloister.tables.relations.day_numbers import days_as_numbers
 Floats = npt.NDArray[np.float64]
 
 METHODS = ("gaussian", "power", "exponential", "wishart", "laplace")
-_SIZE, _SPREAD, _VARIANCES = Fraction(3, 100), Fraction(5, 100), Fraction(8, 100)
+_SIZE, _SPREAD, _LENGTHS, _VARIANCES = Fraction(3, 100), Fraction(4, 100), Fraction(3, 100), Fraction(8, 100)
 _MEAN = {"epsilon": Fraction(1, 4), "mu_squared": Fraction(1, 10), "rho": Fraction(1, 10)}
 _PRODUCTS = 2
 _LARGE, _CLEAR, _NARROWEST = 1_000_000, 30, 1e-12
-_REACH, _FEW = 1.2, 12
-"""Rows count as no farther from the mean than the root of 1.2 + 12/d times their mean squared distance: in many dimensions most
-rows are about equally far, in few some are much farther."""
+_REACH, _FEW, _BEYOND = 1.2, 12, 6
+"""In many dimensions most rows are about equally far from the mean, in few, and where few directions have most of the variance,
+some are much farther. B² is at least 1.2 + 12/d times the mean squared distance, and so many times √2 as much that no more rows
+are beyond than 6 deviations of the noise in a count."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Found:
-    """Directions (one a row), how much the rows vary along each (a noisy sum of squares), the deviation of that noise, its law as
-    `spectral_margins.norm_of` takes it, what else `Variances` takes, and the columns' part of the divided rows' squares."""
+    """Directions (one a row), what is known of the rows' squares along each but for their number, the deviation of the noise, and
+    the columns' part of the divided rows' squares."""
 
     directions: Floats
-    squares: Floats
+    known: Variances
     deviation: float
-    law: Law
-    scale: float
-    more: dict[str, Any] = field(default_factory=dict)
     part: float = 1.0
 
 
@@ -84,11 +83,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     """Principal components of rows within declared bounds.
 
     Guarantee: ε, or (ε, δ), or ρ, for one row more or less (the number of rows is private). Measured are the number of rows, the
-    sum (within the box, or the declared radius), the mean squared distance from the released mean, and the second moments about
-    that mean, of rows that are drawn into a ball of a released radius B. Each has its share. Unless a radius is
-    declared, "gaussian", "laplace" and "wishart" first divide column i, of declared width wᵢ, by the public uᵢ = (wᵢ/max w)^¾ (of
-    0, ½, ¾, 0.9, 1 the best power over ratios of 10 to 10,000); below, z and B are those of the divided rows. The noisy moments
-    are multiplied by uᵢuⱼ (post-processing), so that noise made for the widest column does not hide narrow ones. The ways:
+    sum (within the box, or the declared radius), the mean squared distance from the released mean, a histogram of these distances
+    (a row is in one cell), and the second moments about that mean, of rows drawn into a ball, whose radius B follows from what is
+    released. Each has its share. Unless a radius is declared, "gaussian", "laplace" and "wishart" first divide column i, of
+    declared width wᵢ, by the public uᵢ = (wᵢ/max w)^¾ (of 0, ½, ¾, 0.9, 1 the best power over ratios of 10 to 10,000); below, z
+    and B are those of the divided rows. The noisy moments are multiplied by uᵢuⱼ (post-processing), so that noise made for the
+    widest column does not hide narrow ones. The ways:
 
     - "gaussian": the moments with symmetric Gaussian noise (Analyze Gauss; needs a δ or ρ);
     - "power": noisy products with a subspace (Hardt & Price 2014; needs a δ or ρ);
@@ -187,7 +187,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         if place.most == 0:  # every declared interval is one value
             allowance.rest("nothing: no feature can vary")
             seen, farthest, nothing = None, np.zeros(1), np.eye(len(place.mean))[:count]
-            found = _Found(directions=nothing, squares=np.zeros(count), deviation=0.0, law="each laplace", scale=0.0)
+            found = _Found(directions=nothing, known=_known(np.zeros(count), "each laplace", 0.0, nothing), deviation=0.0)
             spread = self.radius_ = 0.0
         else:
             units = _units(self, way)
@@ -195,9 +195,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             size_noise = size_variance(allowance.lines[0])
             apart = place if units.min() == 1 else replace(place, most=float((farthest**2).sum()))
             seen = spread_of(centred, apart, size=self.size_, size_noise=size_noise, share=share, random=random)
-            self.radius_ = float(np.sqrt(min((_REACH + _FEW / len(farthest)) * seen.value, (farthest**2).sum())))
+            least, corner = (_REACH + _FEW / len(farthest)) * seen.value, float((farthest**2).sum())
+            most, share = least * 2 ** (min(np.ceil(2 * np.log2(corner / least)), 16) / 2), allowance.share("lengths", _LENGTHS)
+            [histogram] = noisy_lengths([(row_lengths(centred) ** 2, most)], share=share, random=random)
+            square = radius_within(histogram, most, beyond=_BEYOND * size_variance(share) ** 0.5)
+            self.radius_ = float(min(max(least, square), corner) ** 0.5)
             found = self._found(way, in_ball(centred, self.radius_), self.radius_, count, allowance, units)
-            within = min(float(found.squares.clip(0.0).sum()) / self.size_, place.most)
+            within = min(float(found.known.squares.clip(0.0).sum()) / self.size_, place.most)
             spread = float(np.clip(seen.total * found.part / self.size_, within, place.most))  # a ball has a least radius
         about = None if self.centered else (place.sums, place.sum_noise, place.moved, rows.box.width / 2)
         ball = None if seen is None or self.radius_**2 >= float((farthest**2).sum()) * (1 - 1e-9) else tuple(seen)
@@ -238,28 +242,24 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         mean: tuple[Floats, Floats, Floats, Floats] | None = None,
         ball: tuple[float, ...] | None = None,
     ) -> None:
-        order = np.argsort(-found.squares, kind="stable")
-        directions, rest = found.directions[order], max(self.size_ - 1, 1.0)
+        order, rest = np.argsort(-found.known.squares, kind="stable"), max(self.size_ - 1, 1.0)
+        directions, squares, table = found.directions[order], found.known.squares[order], found.known.law == "table"
         largest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
         self.components_ = directions * np.where(largest < 0, -1.0, 1.0)[:, None]
         self.total_variance_ = spread * self.size_ / rest
-        self.explained_variance_ = np.clip(found.squares[order] / rest, 0.0, self.total_variance_)
-        known = Variances(
-            squares=found.squares[order] / (rest if found.law == "table" else 1.0),
-            law=found.law,
-            scale=float(found.scale),
-            features=directions.shape[1],
+        self.explained_variance_ = np.clip(squares / rest, 0.0, self.total_variance_)
+        known = replace(
+            found.known,
+            squares=squares / (rest if table else 1.0),
             size=self.size_,
             size_noise=size_noise,
             radius=self.radius_,
             mean=mean,
             spread=ball,
             corner=float((np.maximum(self.high_ - self.mean_, self.mean_ - self.low_) ** 2).sum()),
-            **found.more,
         )
         self.measured_ = known.written()
-        table = found.law == "table"
-        self.deviations_ = np.full(len(directions), found.scale / 1.96) if table else known.deviations(found.deviation)
+        self.deviations_ = np.full(len(directions), known.scale / 1.96) if table else known.deviations(found.deviation)
         self.explained_variance_ratio_ = self.explained_variance_ / (self.total_variance_ or 1.0)
 
     def _without_noise(self, X: Floats) -> None:
@@ -366,6 +366,11 @@ def _about_zero(box: Box, radius: float | None) -> NoisyMean:
     return NoisyMean(mean=none, variance=none, most=most, sums=none, sum_noise=none, moved=none, step=none)
 
 
+def _known(squares: Floats, law: Law, scale: float, directions: Floats) -> Variances:
+    shape = directions.shape[1]  # the number of rows and the ball are said in `PCA._keep`
+    return Variances(squares=squares, law=law, scale=float(scale), features=shape, size=0.0, size_noise=0.0, radius=0.0)
+
+
 def _of_moments(
     noisy: Floats, count: int, law: Law, scale: float, degrees: int = 0, *, step: float = 0.0, units: Any = 1.0
 ) -> _Found:
@@ -374,13 +379,11 @@ def _of_moments(
     values, vectors = np.linalg.eigh(whole)
     directions, squares = vectors[:, ::-1][:, :count].T, values[::-1][:count]
     stretch = None if np.all(units == 1) else ((directions * units) ** 2).sum(axis=1)
+    known = _known(squares, law, scale, directions)
     return _Found(
         directions=directions,
-        squares=squares,
+        known=replace(known, degrees=degrees, rounded=math.sqrt(len(noisy)) / 2 * step, stretch=stretch),
         deviation=float(scale) * {"laplace": 2.0, "wishart": math.sqrt(2 * degrees)}.get(law, 1.0),
-        law=law,
-        scale=float(scale),
-        more={"degrees": degrees, "rounded": math.sqrt(len(noisy)) / 2 * step, "stretch": stretch},
         part=float(np.clip(np.trace(whole) / np.trace(noisy), np.min(units) ** 2, 1.0)) if np.trace(noisy) > 0 else 1.0,
     )
 
@@ -399,14 +402,10 @@ def _measured(rows: Floats, directions: Floats, *, radius: float, share: Share, 
     unit = radius**2 * 2.0**-20
     noisy = share.add(steps, random=random, **sizes) * unit
     deviation, pure = float(np.sqrt(share.variance(**sizes))) * unit, share.currency == "epsilon"
-    return _Found(
-        directions=directions,
-        squares=noisy,
-        deviation=deviation,
-        law="each laplace" if pure else "each gaussian",
-        scale=deviation / math.sqrt(2) if pure else deviation,
-        more={"rounded_square": radius**2 * (2.0**-21 + math.sqrt(directions.size) * 2.0**-24)},
-    )
+    law: Law = "each laplace" if pure else "each gaussian"
+    rounded = radius**2 * (2.0**-21 + math.sqrt(directions.size) * 2.0**-24)
+    found = replace(_known(noisy, law, deviation / math.sqrt(2) if pure else deviation, directions), rounded_square=rounded)
+    return _Found(directions=directions, known=found, deviation=deviation)
 
 
 def _equal(allowance: Allowance, what: str, many: int) -> Sequence[Share]:

@@ -214,9 +214,8 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
         columns that a table declared is read as that declares them.
         """
         check_is_fitted(self)
-        names = {*map(str, getattr(X, "column_names", getattr(X, "columns", ())))}
-        if finite and self.declared_ and names.issuperset(name for name, _ in self.declared_):
-            given, X = X, Encoder(columns=tuple(self.declared_)).transform(X)
+        given, X = X, self.encoded(X, unless_features=not finite)
+        if finite and X is not given:
             for name, domain in self.declared_ if np.isnan(X).any() else ():
                 if np.isnan(Encoder(columns=((name, domain),)).transform(given)).any():
                     raise InvalidParameter(
@@ -240,6 +239,13 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
                 instead=f"X[:, :{self.n_features_in_}]" if found.shape[1] > self.n_features_in_ else "all of its features",
             )
         return np.asarray(found)
+
+    def encoded(self, X: Any, *, unless_features: bool = False) -> Any:
+        """The features of a frame, or a mapping, of the columns that a table declared; anything else as it is."""
+        names = {*map(str, X if isinstance(X, Mapping) else getattr(X, "column_names", getattr(X, "columns", ())))}
+        declared = not unless_features and names.issuperset(name for name, _ in self.declared_)
+        read = self.declared_ and names and (declared or not names.issuperset(getattr(self, "feature_names_in_", ())))
+        return Encoder(columns=tuple(self.declared_)).transform(X) if read else X
 
     def set_feature_names(self, names: npt.ArrayLike) -> None:
         """Name the features otherwise than by the columns of a frame."""

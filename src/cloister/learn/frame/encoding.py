@@ -88,14 +88,18 @@ class Encoder:
     def transform(self, frame: Any) -> npt.NDArray[np.float64]:
         """Features from values: a mapping of lists, or of the values of one row, or a pandas, polars or Arrow frame. What is not
         declared becomes NaN."""
-        rows = {}
+        rows, instead = {}, f"X = frame[{[str(name) for name, _ in self.columns]!r:.199}]"
+        named = [*getattr(frame, "column_names", getattr(frame, "columns", ()))]
         for name, domain in self.columns:
+            many = named.count(name) if named else 1
+            if many > 1:
+                raise InvalidParameter(f"The column {name!r} is invalid", why="more than one has this name", instead=instead)
             try:
-                values = frame[name]
+                values = frame[name] if many else None
             except (KeyError, IndexError, TypeError):
-                raise UnknownColumn(
-                    f"The column {name!r} is missing", why="the model learnt from it", instead=f'{{"{name}": […]}}'
-                ) from None
+                many = 0
+            if not many:
+                raise UnknownColumn(f"The column {name!r} is missing", why="the model learnt from it", instead=instead)
             rows[name] = _coded(domain, values if hasattr(values, "__iter__") and not isinstance(values, str) else [values])
         if len({len(codes) for codes in rows.values()}) > 1:
             raise InvalidParameter("The rows are invalid", why="their columns are of different lengths", instead="equal lengths")
