@@ -154,9 +154,8 @@ def test_days_are_summed_by_the_engine_as_their_numbers_are(model: Any, target: 
         (LinearDiscriminantAnalysis(), "level"),
         (LinearRegression(), "pay"),
         (KMeans(n_clusters=2, method="engine"), None),
-        (PCA(n_components=2, method="moments"), None),
     ],
-    ids=["discriminant", "line", "k-means", "components"],
+    ids=["discriminant", "line", "k-means"],
 )
 def test_rows_in_which_something_is_missing_count_for_nothing_in_the_engine(
     model: Any, target: str | None, nullable: bool

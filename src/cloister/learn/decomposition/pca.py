@@ -51,7 +51,6 @@ from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
 from cloister.privacy.rational import exact_square_root
 from cloister.session import Measurer, Spending
 from cloister.tables import PrivateTable
-from cloister.tables.expression.expressions import none_missing
 from cloister.tables.relations.day_numbers import days_as_numbers
 
 Floats = npt.NDArray[np.float64]
@@ -290,9 +289,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         """By covariances from the table's engine."""
         source, columns = days_as_numbers(table, session.declared(table), encoder.columns)
         count = self.n_components or len(columns)
-        names = [name for name, _ in columns]
-        where = none_missing(names) if session.declared(table).abilities.relations else None
-        answer = session.measure(replace(question_of(source, names), where=where), spend, purpose=purpose)
+        answer = session.measure(question_of(source, [name for name, _ in columns]), spend, purpose=purpose)
         found = moments_of(answer.to_arrow().to_pydict(), answer.margin().to_pydict(), len(columns))
         self.low_, self.high_ = (np.array(side, dtype=np.float64) for side in encoder.bounds)
         self.method_, self.size_, self.mean_ = "moments", found.size, np.clip(found.mean, self.low_, self.high_)
