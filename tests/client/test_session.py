@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 import cloister as cl
 from cloister import errors
+from cloister.learn import GaussianNB
 from tests.client.test_transport import SQL, Scripted, answered, problem
 
 PLAN = {
@@ -234,6 +236,9 @@ def test_certificates_are_always_checked(tmp_path: Path) -> None:
         {"spend": 1, "confidence": float("nan")},
         {"spend": 1, "confidence": Fraction(19, 20)},
         {"spend": 1, "confidence": 1},
+        {"spend": 1, "fresh": "no"},
+        {"spend": 1, "rehearse": 0},
+        {"spend": 1, "pilot": "0.1"},
         {"spend": 1, "purpose": "\ud800"},
         {"spend": 1, "dialect": {1}},
     ],
@@ -242,9 +247,60 @@ def test_certificates_are_always_checked(tmp_path: Path) -> None:
 def test_what_is_no_plain_number_or_text_is_refused_here_in_words(how: dict[str, Any]) -> None:
     """As a session on this machine refuses it; nothing is sent."""
     hub = Scripted()
-    with pytest.raises(errors.InvalidParameter, match=r"must be a number|not plain data"):
+    with pytest.raises(
+        errors.InvalidParameter, match=r"must be a number|not plain data|must be True or False|goes with a wanted"
+    ):
         hub.session().sql("SELECT COUNT(*) FROM people", **how)
     assert hub.seen == []
+
+
+@pytest.mark.parametrize(
+    ("method", "how", "words"),
+    [
+        ("fit_model", {"model": 5, "features": ["age"]}, "model='int' is invalid: it is not one of"),
+        ("fit_model", {"model": GaussianNB(), "features": object()}, "features=.* is invalid: it is not plain data"),
+        ("fit_model", {"model": GaussianNB(), "features": {"age"}}, "features=.* is invalid: it is not plain data"),
+        ("try_anonymizing", {"anonymizer": 5}, "5 is invalid: a hub does not take it"),
+        ("synthesise", {"columns": 5}, "The column 5 is invalid: it is not a name"),
+        ("synthesise", {"columns": ["age"], "about": 5}, "about=5 is invalid: a hub takes a list"),
+        ("synthesise", {"columns": ["age"], "rules": None}, "rules=None is invalid: a hub takes a list"),
+    ],
+    ids=str,
+)
+def test_what_is_of_another_kind_is_named(method: str, how: dict[str, Any], words: str) -> None:
+    hub = Scripted()
+    spend = {} if method == "try_anonymizing" else {"spend": 1}
+    with pytest.raises(errors.InvalidParameter, match=words):
+        getattr(hub.session(), method)(table="people", **how, **spend)
+    assert hub.seen == []
+
+
+@pytest.mark.parametrize("address", [5, None, b"x", [], "x" * 100_000, ""], ids=repr)
+def test_what_is_no_address_of_a_release_is_refused(address: Any) -> None:
+    session = Scripted().session()
+    for asked in (session.release, session.synthetic, lambda each: session.fit_survey(each, "a", ["b"])):
+        with pytest.raises(errors.InvalidParameter, match="not the address of a release"):
+            asked(address)
+
+
+@pytest.mark.parametrize(
+    "how", [{"timeout": None}, {"timeout": "x"}, {"timeout": math.inf}, {"timeout": True}, {"token": 5}, {"token": b"x"}], ids=str
+)
+def test_a_token_is_a_text_and_a_timeout_a_number(how: dict[str, Any]) -> None:
+    with pytest.raises(errors.InvalidParameter):
+        cl.connect("https://hub.example.org", **({"token": "clo_x"} | how))
+    with pytest.raises(errors.InvalidParameter):
+        cl.connect("\ud800", token="clo_x")
+
+
+def test_columns_of_a_frame_travel_as_lists() -> None:
+    hub = Scripted(httpx.Response(200, json={"cost": {}}))
+    hub.session().explain_algorithm("a", np.str_("people"), spend=1)
+    assert sent(hub)["table"] == "people"
+    hub = Scripted(problem(404, "missing"))
+    with pytest.raises(errors.CloisterError):
+        hub.session().fit_model(GaussianNB(), "people", features=np.array(["age", "hours"]), spend=1)  # type: ignore[arg-type]
+    assert sent(hub)["features"] == ["age", "hours"]
 
 
 def test_a_workload_is_a_list_of_questions() -> None:

@@ -59,6 +59,7 @@ LOST = (
     httpx.ReadTimeout("slow"),
     httpx.RemoteProtocolError("cut"),
     httpx.ReadError("cut"),
+    httpx.Response(500, text="Internal Server Error", headers={"content-type": "text/plain"}),
     httpx.Response(502, text="<h1>Bad gateway</h1>", headers={"content-type": "text/html"}),
     httpx.Response(503, text="<h1>Service unavailable</h1>", headers={"content-type": "text/html"}),
     httpx.Response(504, text="<h1>Gateway timeout</h1>", headers={"content-type": "text/html"}),
@@ -137,8 +138,15 @@ def test_a_refusal_after_a_loss_is_a_refusal() -> None:
         hub.session().sql(SQL, spend="0.1")
 
 
+def test_a_hub_that_starts_again_is_waited_for() -> None:
+    hub = Scripted(*[httpx.ConnectError("refused")] * 6, answered)
+    assert hub.session().sql(SQL, spend="0.1").to_json() == KEPT.to_json()
+    assert 10 < hub.time < 30
+    assert len({each.headers["idempotency-key"] for each in hub.seen}) == 1
+
+
 def test_it_gives_up_in_words() -> None:
-    hub = Scripted(*[httpx.ConnectError("refused")] * 6)
+    hub = Scripted(*[httpx.ConnectError("refused")] * 7)
     with pytest.raises(HubUnreachable, match="no connection could be made"):
         hub.session().sql(SQL, spend="0.1")
     assert hub.slept == sorted(hub.slept)
@@ -174,7 +182,7 @@ def test_a_lost_order_is_not_said_to_cost_nothing_when_it_is_sent_again() -> Non
         [],
         [httpx.Response(200, json={"job": "j1"}), httpx.Response(200, json={"state": "done", "result": {"guest": "g1"}})],
     ):
-        hub = Scripted(*lost, *[httpx.ConnectError("refused")] * 6)
+        hub = Scripted(*lost, *[httpx.ConnectError("refused")] * 7)
         with pytest.raises(HubUnreachable) as refused:
             hub.session().run_algorithm("mean", "people", spend=1)
         assert "no further cost" not in refused.value.instead

@@ -128,6 +128,42 @@ def test_who_is_not_logged_in_is_sent_to_log_in_and_back(house: House) -> None:
     assert house.client().get("//evil.example.org/x").headers.get("location", "/login").startswith("/login")
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "why", "instead"),
+    [
+        ("questions", {"sql": "x", "dialect": 5}, "dialect: Input should be a valid string", '"dialect": "…"'),
+        (
+            "questions",
+            {"sql": "x", "fresh": "no"},
+            "fresh: Input should be a valid boolean",
+            '"fresh": false',
+        ),
+        ("questions", {"sql": "x", "confidence": 0.3}, "confidence: Input should be greater than 0.5", '"confidence": …'),
+        ("questions", {"sql": ""}, "it is empty, or has a character of code 0", "a SELECT over your data sets"),
+        ("questions", {"sql": "a\0b"}, "it is empty, or has a character of code 0", "a SELECT over your data sets"),
+        ("questions", {"sql": "x", "purpose": "x" * 2000}, "it must be printable text of at most 1000 characters", 'purpose="…"'),
+        (
+            "questions/workload",
+            {"questions": ["x"], "spend": ""},
+            "spend: String should have at least 1 character",
+            '"spend": "…"',
+        ),
+        (
+            "synthetic-tables",
+            {"table": "x", "columns": [], "spend": "1"},
+            "they are 1 to 50 different columns",
+            "one column, or more",
+        ),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_in_a_body_is_said_with_the_line_to_write(
+    house: House, path: str, body: dict[str, object], why: str, instead: str
+) -> None:
+    told = house.client().post(f"/api/v1/{path}", json=body, headers=house.person("analyst").bearer).json()
+    assert (told["code"], told["detail"], told["instead"]) == ("invalid", why, instead)
+
+
 def test_a_malformed_body_is_refused_without_being_repeated(house: House) -> None:
     ana = house.person("analyst")
     for body in ({"sql": 7, CANARY: CANARY}, {"sql": "x", "spend": CANARY}, [CANARY], CANARY):

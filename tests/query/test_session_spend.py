@@ -104,3 +104,26 @@ def test_a_workload_reads_its_texts_as_sql_does(session: cl.Session):
         assert any("age > 200 holds for no row" in note for note in plan.notes)
         assert len(plan.parts) == (COUNT in texts)
         assert session.spent == cl.PureDP(int(COUNT in texts))
+
+
+@pytest.mark.parametrize(
+    ("beside", "why"),
+    [
+        ({"pilot": "0.1"}, "it goes with a wanted margin"),
+        ({"confidence": 1.5}, "a number between 0 and 1"),
+        ({"fresh": "no"}, "it must be True or False"),
+        ({"rehearse": 0}, "it must be True or False"),
+        ({"dialect": []}, "it is not a text, or its dialect is not"),
+    ],
+    ids=str,
+)
+def test_what_stands_beside_a_query_is_looked_at_though_its_answer_does_not_need_it(session: cl.Session, beside, why: str):
+    with pytest.raises(InvalidParameter, match=why):
+        session.sql(COUNT, 1, **beside)
+    assert session.spent == cl.PureDP(0)
+
+
+def test_what_is_no_text_is_no_query(session: cl.Session):
+    for asked in (session.sql, session.explain):
+        with pytest.raises(InvalidParameter, match=r"it is not a text|it is a int"):
+            asked(5, 1)

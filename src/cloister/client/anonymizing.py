@@ -95,8 +95,11 @@ def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose
     >>> order["parts"], order["k"], order["l"], order["search"]
     ({'age': 'quasi', 'ill': 'sensitive'}, 5, 2, 'mondrian')
     """
+    from cloister.anonymize import Anonymizer
     from cloister.anonymize.roles import check_one_role
 
+    if not isinstance(anonymizer, Anonymizer):
+        raise _not_there(repr(anonymizer), "Anonymizer(…)")
     changed = {
         "shuffle": not anonymizer.shuffle,
         "seconds": anonymizer.seconds != 60,

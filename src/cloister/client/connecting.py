@@ -60,14 +60,14 @@ def connect(
     """
     address = checked_address(url)
     known = os.environ.get(TOKEN, "") if token is None else token
-    if not known or not known.isascii() or not known.isprintable() or " " in known:
+    if not isinstance(known, str) or not known or not known.isascii() or not known.isprintable() or " " in known:
         raise InvalidParameter(
             "The session was not opened",
             why="no API token was given" if not known else "no hub gives such a token",
             instead=f'token="clo_…", from {address}/account/tokens, or the environment variable {TOKEN}',
         )
-    if not timeout > 0:
-        raise InvalidParameter(f"timeout={timeout} is invalid", why="it must be greater than 0", instead="timeout=600")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= 1e6:
+        raise InvalidParameter(f"timeout={timeout!r} is invalid", why="it must be seconds, more than 0", instead="timeout=600")
     secure = address.startswith("https:")
     client = httpx.Client(
         base_url=address,
@@ -90,7 +90,7 @@ def checked_address(url: str) -> str:
     """
     try:
         found = httpx.URL(url)
-    except (httpx.InvalidURL, TypeError):
+    except (httpx.InvalidURL, TypeError, ValueError):
         raise _no_address() from None
     if found.scheme not in ("http", "https") or not found.host or found.userinfo or found.query or found.fragment:
         raise _no_address()

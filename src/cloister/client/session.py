@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 from urllib.parse import quote
@@ -16,11 +15,11 @@ from cloister.client.anonymizing import AnonymizedTable, order_of, table_of
 from cloister.client.plan import RemotePlan, guarantee_from
 from cloister.client.refusals import HubError, NotOverHub
 from cloister.client.transport import Transport, new_key, no_answer
-from cloister.errors import InvalidParameter, NotConvertible
+from cloister.errors import InvalidParameter, NotConvertible, check_one_of
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_nonnegative, exact_positive, text_of, zero_of
 from cloister.session import Affordable, Frame, Plan, Release, Series
 from cloister.session.planning.afford import affordable
-from cloister.session.planning.within import check_wanted
+from cloister.session.planning.within import check_asked
 from cloister.session.questions.spend import Spending, amount_of, less
 from cloister.session.releases.uncertainty import check_confidence
 from cloister.tables import Binned, Domain, Text
@@ -164,9 +163,9 @@ class RemoteSession:
 
         `purpose` and `project` are in the place of the session's. `session.address_of(answer)` is where the hub keeps it.
         """
-        body = self._body(sql, spend, purpose, project, dialect) | {"fresh": fresh} | _sure(confidence)
+        check_asked(within, pilot, confidence, rehearse=rehearse, fresh=fresh)
+        body = self._body(sql, spend, purpose, project, dialect) | {"fresh": fresh, "confidence": confidence}
         if within is not None:
-            check_wanted(within, confidence)
             body["within"] = within
         if pilot is not None:
             body["pilot"] = self._amount(pilot, sql, dialect, "pilot")
@@ -209,10 +208,8 @@ class RemoteSession:
                 confidence=confidence,
             )
 
-        def plan_at(amount: Exact) -> Plan:
-            return cast(Plan, self.explain(question, amount, dialect=dialect, confidence=confidence))
-
-        return affordable(plan_at, PureDP(1), spends, confidence)
+        how: dict[str, Any] = {"dialect": dialect, "confidence": confidence}
+        return affordable(lambda spend: cast(Plan, self.explain(question, spend, **how)), PureDP(1), spends, confidence)
 
     def workload(
         self,
@@ -224,7 +221,7 @@ class RemoteSession:
         dialect: str | None = None,
     ) -> list[Release]:
         """The private answers to several questions under one charge, measured together, so that they agree."""
-        texts = [_text(each) for each in questions] if isinstance(questions, Iterable) and not isinstance(questions, str) else []
+        texts = list(questions) if isinstance(questions, Iterable) and not isinstance(questions, str) else []
         if not texts:
             instead = 'session.workload(["SELECT …"], spend=1)'
             raise InvalidParameter("The workload is invalid", why="it is a list of questions, at least one", instead=instead)
@@ -268,12 +265,13 @@ class RemoteSession:
         the id under which the hub keeps it. `model.fit_table(session, …)` calls this. `title` is what its page is called;
         `held_out="0.2"` has a fifth of the rows judge the model, as its page then says. `progress` is told each stage.
         """
-        from cloister.learn.frame.catalogue import name_of
+        from cloister.learn.frame.catalogue import METHODS, name_of
 
+        check_one_of(name_of(model), "model", METHODS, instead="GaussianNB()")
         order = {
             "table": table,
             "method": name_of(model),
-            "features": list(features),
+            "features": features,
             "target": target or "",
             "parameters": _parameters_of(model),
             **{name: str(given) for name, given in (("title", title), ("held_out", held_out)) if given},
@@ -281,8 +279,7 @@ class RemoteSession:
             **({"algorithm": self.algorithm} if self.algorithm else {}),
             **_written(spend),
         }
-        told = {"what": "The model was not learnt", "instead": "model.fit_table(session, …) once more"}
-        result = self._transport.ordered("/models", order, progress, **told)
+        result = self._transport.ordered("/models", order, progress, "The model was not learnt", "fit_model")
         number = str(result["model"])
         _fill(model, self._transport.get(f"/models/{number}")["model"])
         return number
@@ -303,10 +300,9 @@ class RemoteSession:
         """
         from cloister.local.survey.models import model_from_json
 
-        order = {"method": method, "target": target, "features": list(features), "title": title}
-        told = {"what": "The model was not learnt", "instead": "session.fit_survey(…) once more"}
+        order = {"method": method, "target": target, "features": features, "title": title}
         path = f"/surveys/{_number(survey)}/models"
-        result = self._transport.ordered(path, order, progress, **told)
+        result = self._transport.ordered(path, order, progress, "The model was not learnt", "fit_survey")
         return model_from_json(self._transport.get(f"/survey-models/{result['survey_model']}")["model"])
 
     def run_algorithm(
@@ -322,8 +318,7 @@ class RemoteSession:
         """Have the hub run an algorithm near a data set, as a job: its `values`, their `margins` and the `cost`, as the hub keeps
         them. Provider and owner both grant it. `progress` is told each stage."""
         order = self._run_of(algorithm, table, spend, purpose, project)
-        told = {"what": "The algorithm was not run", "instead": "session.run_algorithm(…) once more"}
-        result = self._transport.ordered("/algorithm-runs", order, progress, **told)
+        result = self._transport.ordered("/algorithm-runs", order, progress, "The algorithm was not run", "run_algorithm")
         found: dict[str, Any] = json.loads(self._transport.file(f"/releases/{result['guest']}"))
         return found
 
@@ -367,6 +362,7 @@ class RemoteSession:
             columns = [
                 name for each in found for name, kind in each.columns.items() if not isinstance(kind, Text) and name != each.unit
             ]
+        columns = columns if isinstance(columns, Iterable) else [columns]
         ranges = [_range(each) for each in columns if not isinstance(each, str)]
         order = {
             "table": table,
@@ -380,8 +376,7 @@ class RemoteSession:
             **self._asked_in(purpose, project),
             "title": title,
         }
-        told = {"what": "The synthetic table was not made", "instead": "session.synthesise(…) once more"}
-        result = self._transport.ordered("/synthetic-tables", order, progress, **told)
+        result = self._transport.ordered("/synthetic-tables", order, progress, "The synthetic table was not made", "synthesise")
         return SyntheticModel.from_json(self._transport.file(f"/releases/{result['synthetic']}").decode())
 
     def synthesise_journeys(
@@ -417,8 +412,7 @@ class RemoteSession:
             **self._asked_in(purpose, project),
             "title": title,
         }
-        told = {"what": "The journeys were not made", "instead": "session.synthesise_journeys(…) once more"}
-        result = self._transport.ordered("/journeys", order, progress, **told)
+        result = self._transport.ordered("/journeys", order, progress, "The journeys were not made", "synthesise_journeys")
         return journeys_from_json(self._transport.file(f"/releases/{result['journeys']}").decode())
 
     def synthetic(self, address: str, *others: str) -> SyntheticModel:
@@ -435,7 +429,7 @@ class RemoteSession:
         """What a synthetic table of the hub answers, by its name in queries: at no cost. Each statistic `n` is followed by its
         interval and by how sure that is (`n_low`, `n_high`, `n_kind`), as in `model.answer(…).to_pydict()`.
         """
-        told = self._transport.post("/releases/answer", {"sql": _text(sql)} | _sure(confidence))
+        told = self._transport.post("/releases/answer", {"sql": sql} | _sure(confidence))
         return dict(told["columns"])
 
     def try_anonymizing(
@@ -473,7 +467,7 @@ class RemoteSession:
         `levels` are those of a point of `try_anonymizing`: then nothing is searched for.
         """
         order = order_of(anonymizer, table, kept=kept, purpose=self.purpose if purpose is None else purpose)
-        order |= {"name": name, "title": title, "understood": understood, "levels": dict(levels or {})}
+        order |= {"name": name, "title": title, "understood": understood, "levels": levels or {}}
         return table_of(self._transport, self._anonymised("/anonymised", order, progress))
 
     def anonymized(self) -> list[AnonymizedTable]:
@@ -482,8 +476,7 @@ class RemoteSession:
 
     def _anonymised(self, path: str, order: Mapping[str, Any], progress: Callable[[str], None] | None) -> dict[str, Any]:
         """What the hub shows of an order once its job is done."""
-        told = {"what": "The table was not anonymised", "instead": "session.anonymize(…) once more"}
-        result = self._transport.ordered(path, order, progress, **told)
+        result = self._transport.ordered(path, order, progress, "The table was not anonymised", "anonymize")
         return self._transport.get(f"{path}/{str(result['href']).rpartition('/')[2]}")
 
     def report_store(
@@ -502,8 +495,8 @@ class RemoteSession:
         >>> session = cl.connect("https://hub.example.org", token="clo_secret")
         >>> session.report_store("patients", layers={"age": ["AES-GCM-SIV"]})  # doctest: +SKIP
         """
-        told: dict[str, Any] = {"scores": dict(scores or {}), "layers": {key: list(each) for key, each in (layers or {}).items()}}
-        self._transport.put(f"/masked-datasets/{quote(name, safe='')}/scores", told | {"verified": verified and dict(verified)})
+        told = {"scores": scores or {}, "layers": layers or {}, "verified": verified}
+        self._transport.put(f"/masked-datasets/{quote(str(name), safe='', errors='replace')}/scores", told)
 
     def release(self, address: str) -> Release:
         """An answer that the hub keeps, by its address or its id: byte for byte what was answered then. One that others show you
@@ -530,7 +523,7 @@ class RemoteSession:
 
             if name.startswith("_") or not hasattr(Session, name):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            raise _no_objects(name)
+            raise _no_objects(f"{name}()")
 
     def _asked_in(self, purpose: str | None, project: str | None) -> dict[str, str]:
         """What for and where, as the session says where a question does not."""
@@ -539,8 +532,10 @@ class RemoteSession:
     def _body(
         self, sql: str, spend: Spending | None, purpose: str | None, project: str | None, dialect: str | None
     ) -> dict[str, Any]:
+        if not isinstance(sql, str):
+            raise _no_objects("A query that is not a text")
         return {
-            "sql": _text(sql),
+            "sql": sql,
             "spend": "" if spend is None else self._amount(spend, sql, dialect, "spend"),
             **self._asked_in(purpose, project),
             "dialect": dialect,
@@ -581,8 +576,8 @@ class RemoteSession:
 
 def _number(address: str) -> str:
     """The id of a release, by its address."""
-    number = address.rstrip("/").rpartition("/")[2]
-    if not number or not number.replace("-", "").replace("_", "").isalnum() or not number.isascii():
+    number = address.rstrip("/").rpartition("/")[2] if isinstance(address, str) else ""
+    if len(number) > 32 or not number.replace("-", "").replace("_", "").isalnum() or not number.isascii():
         raise InvalidParameter(
             "The address is invalid", why="it is not the address of a release", instead="session.address_of(answer)"
         )
@@ -594,15 +589,9 @@ def _release(told: Any) -> Release:
     return Release.from_json(told if isinstance(told, str) else json.dumps(told))
 
 
-def _text(question: object) -> str:
-    if not isinstance(question, str):
-        raise _no_objects("sql")
-    return question
-
-
 def _lines(name: str, given: Sequence[str | Sequence[str]]) -> str:
     """Texts, one a line each; a list of columns is one by commas."""
-    if isinstance(given, str) or not all(isinstance(each, str | list | tuple) for each in given):
+    if not isinstance(given, list | tuple) or not all(isinstance(each, str | list | tuple) for each in given):
         raise InvalidParameter(f"{name}={given!r} is invalid", why="a hub takes a list of texts", instead=f'{name}=["…"]')
     return "\n".join(" ".join((each if isinstance(each, str) else ", ".join(each)).splitlines()) for each in given)
 
@@ -630,9 +619,9 @@ def _sure(confidence: float) -> dict[str, float]:
     return {"confidence": confidence}
 
 
-def _no_objects(name: str) -> NotOverHub:
+def _no_objects(what: str) -> NotOverHub:
     return NotOverHub(
-        f"{name}() is not supported",
+        f"{what} is not supported",
         why="a hub takes questions as SQL; objects and methods stay on the machine that has the tables",
         instead='session.sql("SELECT …", spend="0.1"), session.fit_model(…), session.synthesise(…)',
     )
@@ -677,19 +666,7 @@ def _parameters_of(model: PrivateModel) -> dict[str, Any]:
     """The method's own parameters where they are not what they are by themselves."""
     usual = type(model)().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_THE_FIT}
-    return {name: _plain(name, value) for name, value in given.items() if value is not usual[name] and value != usual[name]}
-
-
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, list | tuple):
-        return [_plain(name, each) for each in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise InvalidParameter(
-        f"{name}={value!r} is invalid", why="a hub takes numbers, texts and lists of them", instead=f"the model without {name}="
-    )
+    return {name: value for name, value in given.items() if value is not usual[name] and value != usual[name]}
 
 
 def _fill(model: PrivateModel, text: str) -> None:

@@ -11,8 +11,9 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
+from fractions import Fraction
 from typing import Any
 
 import httpx
@@ -21,13 +22,14 @@ from cloister.client.refusals import HubError, HubUnreachable, refusal_of
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import default_random
 
-_WAITS = (0.2, 0.5, 1.0, 2.0, 4.0)
-"""Seconds before each further attempt."""
+_WAITS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each further attempt: in all, longer than a hub takes to start again."""
 _LOOKS = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between two looks at a job; then always the last."""
-_LOST = frozenset({502, 503, 504})
-"""What a proxy says when it lost the hub."""
+_LOST = frozenset({500, 502, 503, 504})
+"""What a proxy says when it lost the hub, and a hub that is stopped while it answers: in no words of the hub's."""
 _NO_HUB = {"detail": "a proxy or another server answered, not a hub", "instead": "the address of the hub, or later again"}
+_ODD = "not plain data: texts, finite numbers and lists of them"
 _UNVERIFIED = "CERTIFICATE_VERIFY_FAILED"
 
 
@@ -75,13 +77,13 @@ class Transport:
         self._asked("PUT", path, body, {}, {}, raw=True)
 
     def ordered(
-        self, path: str, order: Mapping[str, Any], progress: Callable[[str], None] | None, *, what: str, instead: str
+        self, path: str, order: Mapping[str, Any], progress: Callable[[str], None] | None, what: str, again: str
     ) -> Mapping[str, Any]:
-        """The result of an order; `progress` hears each stage. `what` and `instead` are said where its job was cancelled. Who is
+        """The result of an order; `progress` hears each stage. `what` and `again` are said where its job was cancelled. Who is
         interrupted cancels it there: what it has charged or marked stays so."""
         job = self.post(path, order, key=new_key())["job"]
         try:
-            return self._awaited(job, progress, what=what, instead=instead)
+            return self._awaited(job, progress, what=what, instead=f"session.{again}(…) once more")
         except KeyboardInterrupt:
             with suppress(CloisterError):
                 self.post(f"/jobs/{job}/cancel", {})
@@ -139,10 +141,11 @@ class Transport:
         if self._closed.is_set() or os.getpid() != self._process:  # over the connections of another, each would read its answers
             why = "the session is closed" if self._closed.is_set() else "the session was opened before this process was forked"
             raise InvalidParameter("The query is invalid", why=why, instead="cloister.connect(…)")
+        sent = body and {name: _plain(name, value) for name, value in body.items()}
         try:
-            request = self._client.build_request(method, f"/api/v1{path}", json=body, headers=headers, params=query)
-        except (TypeError, ValueError):
-            why = "a value of it is not plain data: texts, finite numbers and lists of them"
+            request = self._client.build_request(method, f"/api/v1{path}", json=sent, headers=headers, params=query)
+        except (TypeError, ValueError, httpx.InvalidURL):
+            why = f"a value of it is {_ODD}"
             raise InvalidParameter("The request is invalid", why=why, instead="its text or its number") from None
         lost, waits, ends = False, iter(_WAITS), self._now() + self._timeout
         while True:
@@ -163,7 +166,7 @@ class Transport:
                 self._wait(next(waits, None), ends, None, path)
                 lost = True
             elif lost and answer.status_code == 409 and found is not None and found.get("code") == "conflict":
-                self._wait(_WAITS[-1] / 4, ends, None, path)  # our own first request is still being worked on
+                self._wait(_WAITS[2], ends, None, path)  # our own first request is still being worked on
             else:
                 raise refusal_of(answer.status_code, found or _NO_HUB)
 
@@ -171,6 +174,19 @@ class Transport:
         if seconds is None or self._now() + seconds > ends:
             raise _unreachable(error, path) from None
         self._sleep(seconds)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value of a body as JSON has it; arrays and columns of others are lists."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(str(key), each) for key, each in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Set):
+        return [_plain(name, each) for each in value]
+    if value is None or isinstance(value, bool | int | float | str | Fraction):
+        return str(value) if isinstance(value, Fraction) else value
+    raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is {_ODD}", instead="its text or its number")
 
 
 class Reply(dict[str, Any]):

@@ -82,6 +82,9 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 _COSTS = frozenset({"spend", "epsilon", "rho", "delta"})
 """Written as texts, since many programs keep only some digits of a number in JSON."""
+_LINES = {"string": '"…"', "bool": "false", "list": '["…"]', "tuple": '["…"]', "dict": "{…}", "int": "1"}
+_LINES |= dict.fromkeys(("greater", "less", "literal"), "…")
+"""What is written for a field that is refused for such a reason."""
 
 
 async def _malformed(request: Request, error: Exception) -> Response:
@@ -89,7 +92,11 @@ async def _malformed(request: Request, error: Exception) -> Response:
     errors = error.errors()[:5]
     found = [(".".join(str(part) for part in each["loc"][1:]) or "body", each["msg"]) for each in errors]
     first, why = errors[0], "; ".join(f"{place}: {reason}" for place, reason in found)
-    instead = N_("a request body that matches /api/v1/openapi.json")
+    if isinstance(ours := first.get("ctx", {}).get("error"), CloisterError):
+        return refusal(request, ours)
+    line, instead = _LINES.get(first["type"].partition("_")[0]), N_("a request body that matches /api/v1/openapi.json")
+    if line is not None:
+        instead = f'"{found[0][0]}": {line}'
     if first["type"] == "string_type" and first["loc"][-1] in _COSTS and isinstance(first["input"], int | float):
         instead = f'"{first["loc"][-1]}": "{first["input"]}"'
     if not request.scope["path"].startswith("/api/"):  # the reasons are for programs, and in English

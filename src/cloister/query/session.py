@@ -23,6 +23,7 @@ from cloister.query.undeclared import CERTAIN, reviewed, zero_of_nothing
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Frame, Plan, Question, Release, Series, Touched
 from cloister.session.planning.afford import affordable
+from cloister.session.planning.within import check_asked
 from cloister.session.questions.declared import table_name
 from cloister.session.questions.spend import Spending, amount_of
 from cloister.session.releases.postprocessed import Postprocessed, public_release
@@ -88,6 +89,8 @@ class Session(Door):
         fresh
             Buy again what would follow from a finer answer that was paid for.
         """
+        if pilot is not None or confidence != 0.95 or {type(rehearse), type(fresh)} != {bool}:  # most say nothing
+            check_asked(within, pilot, confidence, rehearse=rehearse, fresh=fresh)
         parsed = self._parsed(sql, dialect)
         if parsed.spend is not None:
             spend = _named(parsed, spend, within)
@@ -415,6 +418,9 @@ class Session(Door):
     def _parsed(self, sql: str, dialect: str | None) -> Parsed:
         """The text, read against the tables that are seen now. The last one is kept: whoever decides on a question reads it
         before it is asked."""
+        if not isinstance(sql, str) or not isinstance(dialect, str | None):
+            why, instead = "it is not a text, or its dialect is not", 'session.sql("SELECT …", dialect="postgres")'
+            raise InvalidParameter("The query is invalid", why=why, instead=instead)
         seen, key, last = self.seen, (sql, dialect), self._last_read
         if last is not None and last[0] is seen and last[1] == key:
             return last[2]

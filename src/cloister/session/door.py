@@ -315,7 +315,7 @@ class Door:
 
         What was bought before is counted in: the cost is what is still to pay, and the error that of all readings together.
         """
-        shapes = self._shapes([question] if isinstance(question, Question) else list(question))
+        shapes = self._shapes(question if isinstance(question, Sequence) else [question])
         spends = self._analyst.spends(shapes, spend)
         finer = self._finer(shapes[0], spends) if isinstance(question, Question) else None
         if finer is None:

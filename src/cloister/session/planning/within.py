@@ -11,7 +11,7 @@ from cloister.session.execution.history import History
 from cloister.session.planning.expectation import chosen, expected_margin
 from cloister.session.planning.plan import Part, Plan, following, price
 from cloister.session.planning.shape import Shape
-from cloister.session.questions.spend import Spend, amount_of, measure_of
+from cloister.session.questions.spend import Spend, Spending, amount_of, measure_of
 from cloister.session.releases.formulas import Linear, Reading, combined
 from cloister.session.releases.uncertainty import check_confidence
 
@@ -69,6 +69,22 @@ def least_spend_after(
         return any(float(np.max(formula.margins(readings, confidence), initial=0.0)) > within for formula in shape.formulas)
 
     return _search(shape, budget, history, who, wide)
+
+
+def check_asked(within: float | None, pilot: Spending | None, confidence: float, **switches: bool) -> None:
+    """What stands beside a query is sound, also where its answer does not need it: here, and over a hub."""
+    check_wanted(1 if within is None else within, confidence)
+    if pilot is not None and within is None:
+        raise lone_pilot()
+    for name, given in switches.items():
+        if not isinstance(given, bool):
+            raise InvalidParameter(f"{name}={given!r} is invalid", why="it must be True or False", instead=f"{name}=True")
+
+
+def lone_pilot() -> InvalidParameter:
+    """A pilot says how large the groups are, for a wanted margin."""
+    instead = 'within=50 beside pilot="0.01"'
+    return InvalidParameter("The pilot is invalid", why="it goes with a wanted margin", instead=instead)
 
 
 def check_wanted(within: float, confidence: float) -> None:

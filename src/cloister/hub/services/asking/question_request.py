@@ -13,6 +13,7 @@ from cloister.hub.hub import Caller, Hub
 from cloister.hub.labels import check_purpose
 from cloister.hub.platform.access import contradicted, named_algorithm
 from cloister.privacy import Guarantee
+from cloister.session.planning.within import lone_pilot
 from cloister.stored import Stored
 
 _LONGEST = 50_000
@@ -51,8 +52,9 @@ class QuestionRequest:
 
     def __post_init__(self) -> None:
         texts = self.texts
-        if not all(map(str.strip, texts)):
-            raise InvalidParameter("The query is invalid", why="it is empty", instead="a SELECT over your data sets")
+        if not all(map(str.strip, texts)) or "\0" in "".join(texts):  # PostgreSQL keeps no text with a character of code 0
+            why = "it is empty, or has a character of code 0"
+            raise InvalidParameter("The query is invalid", why=why, instead="a SELECT over your data sets")
         if max(map(len, texts)) > _LONGEST or len(self.more) >= _MOST:
             raise InvalidParameter(
                 "The query is invalid",
@@ -66,9 +68,7 @@ class QuestionRequest:
                 instead='spend="0.1", or within=50 for one question',
             )
         if self.pilot and self.within is None:
-            raise InvalidParameter(
-                "The pilot is invalid", why="it goes with a wanted margin", instead='within=50 beside pilot="0.01"'
-            )
+            raise lone_pilot()
         check_purpose(self.purpose)
 
 

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from cloister.session import Release
 
 Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
-Sql = Annotated[str, Field(min_length=1, max_length=50_000, pattern=r"^[^\x00]*$")]
-"""It is kept with its answer, and PostgreSQL keeps no character of code 0."""
+Sql = Annotated[str, Field(json_schema_extra={"minLength": 1, "maxLength": 50_000, "pattern": r"^[^\x00]*$"})]
+"""`QuestionRequest` refuses another, in words."""
 _Algorithm = Annotated[str, Field(max_length=63, description="Under which it is asked: its name, or its id.")]
 
 
 class _Asked(Taken):
     """What every way of asking names."""
 
-    purpose: Annotated[str, Field(max_length=1000)] = ""
+    purpose: Annotated[str, Field(json_schema_extra={"maxLength": 1000})] = ""
     project: Annotated[str, Field(max_length=63, description="The project in which it is asked: its name, or its id.")] = ""
     dialect: Annotated[str | None, Field(max_length=40)] = None
 
