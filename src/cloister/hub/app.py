@@ -107,6 +107,10 @@ async def _malformed(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.status_code == 400:  # a body that is no UTF-8, or whose numbers or nesting are beyond what is read
+        instead = N_("a request body that matches /api/v1/openapi.json")
+        said = Problem(status=422, code="invalid", title="The request is invalid", why="it could not be read", instead=instead)
+        return answer(request, said)
     kinds = {
         404: ("missing", N_("There is no such page")),
         405: ("method", N_("This address does not take that method")),

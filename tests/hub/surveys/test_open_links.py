@@ -140,7 +140,14 @@ def test_a_refused_report_says_so(served: tuple[Field, str], visit: Any) -> None
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [(409, "问卷已经结束"), (422, "无效"), (429, "稍后"), (503, "同一份答卷只计一次"), (0, "同一份答卷只计一次")],
+    [
+        (200, "同一份答卷只计一次"),  # a page of somebody on the way, such as a notice of maintenance
+        (409, "问卷已经结束"),
+        (422, "无效"),
+        (429, "稍后"),
+        (503, "同一份答卷只计一次"),
+        (0, "同一份答卷只计一次"),
+    ],
 )
 def test_what_the_hub_says_of_a_report_is_told_in_the_words_of_the_page(
     served: tuple[Field, str], visit: Any, status: int, said: str
