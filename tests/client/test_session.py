@@ -265,7 +265,6 @@ def test_what_is_no_plain_number_or_text_is_refused_here_in_words(how: dict[str,
         ("synthesise", {"columns": ["age"], "about": 5}, "about=5 is invalid: a hub takes a list"),
         ("synthesise", {"columns": ["age"], "rules": None}, "rules=None is invalid: a hub takes a list"),
     ],
-    ids=str,
 )
 def test_what_is_of_another_kind_is_named(method: str, how: dict[str, Any], words: str) -> None:
     hub = Scripted()

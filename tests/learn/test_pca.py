@@ -355,3 +355,22 @@ def test_a_row_falls_into_one_cell_of_the_histogram_that_the_ball_is_made_of(mon
     assert {each for _, each in others} == {most}
     assert all((lengths == np.delete(whole, row)).all() for row, (lengths, _) in enumerate(others))
     assert [str(share.what) for share in model.spent_] == ["number of rows", "spread", "lengths", "second moments"]
+
+
+def test_the_noise_of_the_histogram_alone_hardly_ever_widens_the_ball(monkeypatch) -> None:
+    """Sixteen noisy cells added up passed 6 deviations of one of them in a tenth of all fits."""
+    monkeypatch.setattr(pca, "spread_of", lambda *given, **more: Spread(0.05, 12.0, 1.0, 30.0, 1.0))
+    rows, wide = np.zeros((2, 30)), 0
+    for seed in range(100):
+        model = PCA(1, epsilon=1, delta="1e-6", bounds=(-1, 1), centered=True, random=Random.deterministic(seed)).fit(rows)
+        wide += model.radius_**2 > 1.01 * 1.6 * 0.05
+    assert wide <= 3
+
+
+def test_the_ball_is_not_widened_for_less_than_the_noise_that_it_costs() -> None:
+    """Three factors in thirty columns, which Laplace noise nearly hides: a wider ball had the worse directions."""
+    draw = np.random.default_rng(5)
+    turn = draw.normal(size=(3, 30)) * np.array([[0.3], [0.2], [0.1]])
+    X = np.clip(draw.normal(size=(5000, 3)) @ turn + draw.normal(0, 0.05, (5000, 30)), -3, 3)
+    fits = [PCA(3, epsilon=1, bounds=(-3, 3), method="laplace", random=Random.deterministic(seed)).fit(X) for seed in range(8)]
+    assert np.mean([captured(X, model.components_) for model in fits]) > 0.905

@@ -23,7 +23,6 @@ from cloister.query.undeclared import CERTAIN, reviewed, zero_of_nothing
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Frame, Plan, Question, Release, Series, Touched
 from cloister.session.planning.afford import affordable
-from cloister.session.planning.within import check_asked
 from cloister.session.questions.declared import table_name
 from cloister.session.questions.spend import Spending, amount_of
 from cloister.session.releases.postprocessed import Postprocessed, public_release
@@ -90,6 +89,8 @@ class Session(Door):
             Buy again what would follow from a finer answer that was paid for.
         """
         if pilot is not None or confidence != 0.95 or {type(rehearse), type(fresh)} != {bool}:  # most say nothing
+            from cloister.session.planning.within import check_asked
+
             check_asked(within, pilot, confidence, rehearse=rehearse, fresh=fresh)
         parsed = self._parsed(sql, dialect)
         if parsed.spend is not None:

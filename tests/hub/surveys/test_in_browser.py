@@ -441,7 +441,8 @@ def test_it_speaks_chinese(served: tuple[Field, str], visit: Any) -> None:
 
 def test_the_results_with_pictures(served: tuple[Field, str], visit: Any) -> None:
     field, _ = served
-    number = field.opened(questions=EVERY_KIND, levels=[{"name": "careful", "epsilon": "0.5"}, {"name": "open", "epsilon": "1"}])
+    levels = [{"name": "careful", "epsilon": "0.5"}, {"name": "open", "epsilon": "1"}]
+    number = field.opened(questions=EVERY_KIND, levels=levels, title=f"https://exams.example.org/{'exams' * 20}")  # no blank
     for seed in range(120):
         said = {
             "copied": seed % 3 == 0,

@@ -28,7 +28,7 @@ from cloister.learn.clustering.noisy_mean import (
 )
 from cloister.learn.decomposition.covariance_tables import moments_of, question_of
 from cloister.learn.decomposition.power import powered_subspace
-from cloister.learn.decomposition.products import noisy_lengths, radius_within
+from cloister.learn.decomposition.products import LENGTHS, noisy_lengths, radius_within
 from cloister.learn.decomposition.second_moments import (
     BITS,
     gaussian_moments,
@@ -60,10 +60,10 @@ _SIZE, _SPREAD, _LENGTHS, _VARIANCES = Fraction(3, 100), Fraction(4, 100), Fract
 _MEAN = {"epsilon": Fraction(1, 4), "mu_squared": Fraction(1, 10), "rho": Fraction(1, 10)}
 _PRODUCTS = 2
 _LARGE, _CLEAR, _NARROWEST = 1_000_000, 30, 1e-12
-_REACH, _FEW, _BEYOND = 1.2, 12, 6
+_REACH, _FEW, _BEYOND = 1.2, 12, np.maximum(6, 3 * np.sqrt(np.arange(1, LENGTHS)))
 """In many dimensions most rows are about equally far from the mean, in few, and where few directions have most of the variance,
 some are much farther. B² is at least 1.2 + 12/d times the mean squared distance, and so many times √2 as much that no more rows
-are beyond than 6 deviations of the noise in a count."""
+are beyond than 6 deviations of the noise in a count (or 3 in the sum of the cells), or that they lose less than `_bearable`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -197,7 +197,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             least, corner = (_REACH + _FEW / len(farthest)) * seen.value, float((farthest**2).sum())
             most, share = least * 2 ** (min(np.ceil(2 * np.log2(corner / least)), 16) / 2), allowance.share("lengths", _LENGTHS)
             [histogram] = noisy_lengths([(row_lengths(centred) ** 2, most)], share=share, random=random)
-            square = radius_within(histogram, most, beyond=_BEYOND * size_variance(share) ** 0.5)
+            loss, beyond = _bearable(way, len(farthest), allowance), _BEYOND * size_variance(share) ** 0.5
+            square = radius_within(histogram, most, beyond=beyond, loss=loss)
             self.radius_ = float(min(max(least, square), corner) ** 0.5)
             found = self._found(way, in_ball(centred, self.radius_), self.radius_, count, allowance, units)
             within = min(float(found.known.squares.clip(0.0).sum()) / self.size_, place.most)
@@ -353,6 +354,13 @@ def _units(model: PCA, way: str) -> Floats:
     wide = np.maximum(-model.low_, model.high_) if model.centered else model.high_ - model.low_
     apart = way in ("gaussian", "laplace", "wishart") and model.radius is None and wide.any()
     return np.maximum(wide / wide.max(), _NARROWEST) ** 0.75 if apart else np.ones_like(wide)
+
+
+def _bearable(way: str, d: int, allowance: Allowance) -> float:
+    """Some half of the noise's spectral norm, public, where B is 1; 0 for ways that measure squares alone, with less noise."""
+    left = float(allowance.left * allowance.size)
+    left = left if allowance.currency == "epsilon" else math.sqrt(left)
+    return {"gaussian": math.sqrt(d / 2), "laplace": d * math.sqrt(d / 2), "wishart": 2.0 * d}.get(way, 0.0) / left
 
 
 def _about_zero(box: Box, radius: float | None) -> NoisyMean:

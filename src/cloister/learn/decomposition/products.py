@@ -58,15 +58,16 @@ def noisy_lengths(parts: list[tuple[Floats, float]], *, share: Share, random: Ra
     return list(noisy)
 
 
-def radius_within(histogram: Floats, most: float, *, beyond: float) -> float:
-    """The least of the lengths most·2^(−i/2) that about so many rows exceed. Post-processing.
+def radius_within(histogram: Floats, most: float, *, beyond: float | Floats, loss: float = 0.0) -> float:
+    """The least length r of most·2^(−i/2) that about so many rows exceed, and by no more than loss·r in all. Post-processing.
 
-    >>> radius_within(np.array([0.0, 1.0, 50.0] + [0.0] * 14), 2.0, beyond=5.0)
-    1.0
+    >>> [round(radius_within(np.array([0.0, 1.0, 50.0] + [0.0] * 14), 2.0, beyond=5.0, loss=most), 3) for most in (0.0, 10.0)]
+    [1.0, 0.707]
     """
-    above = np.cumsum(histogram)[:-1] > beyond
-    steps = int(np.argmax(above)) if above.any() else len(above)
-    return float(most * 2.0 ** (-steps / 2))
+    above, ends = np.cumsum(histogram)[:-1] > beyond, 2.0 ** (-np.arange(LENGTHS) / 2)
+    far = np.where(np.arange(LENGTHS) < (above.argmax() if above.any() else LENGTHS), 0.0, histogram)
+    over = (2.0**-0.25 * np.cumsum(far * ends)[:-1] / ends[1:] - np.cumsum(far)[:-1]) > loss  # rows amid their cells
+    return float(most * 2.0 ** (-(int(over.argmax()) if over.any() else len(over)) / 2))
 
 
 def exact_products(rows: Floats) -> npt.NDArray[Any]:
