@@ -65,7 +65,7 @@ def publish_rows(
     """The same for who has decided already that the owner asks: how rows are prepared, and the ledger of their population."""
     check_one_row_each(name, declaration)
     if not isinstance(anonymizer, Anonymizer):
-        raise InvalidParameter(f"{anonymizer!r} is invalid", why="it is not an Anonymizer", instead='Anonymizer(quasi=["age"])')
+        raise InvalidParameter("anonymizer= is invalid", why="it is not an Anonymizer", instead='Anonymizer(quasi=["age"])')
     anonymizer.check(Frame(need_polars().DataFrame({each: [] for each in declaration.columns}), "polars"))
     what = f"anonymised table of {name}: {', '.join(model.name for model in anonymizer.models)}"
     # first of all: a search and its progress see rows, and an interruption leaves no time to write anything down

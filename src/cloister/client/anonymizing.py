@@ -99,7 +99,7 @@ def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose
     from cloister.anonymize.roles import check_one_role
 
     if not isinstance(anonymizer, Anonymizer):
-        raise _not_there(repr(anonymizer), "Anonymizer(…)")
+        raise _not_there(f"An anonymizer of type {type(anonymizer).__name__!r}", "Anonymizer(…)")
     changed = {
         "shuffle": not anonymizer.shuffle,
         "seconds": anonymizer.seconds != 60,

@@ -592,7 +592,7 @@ def _release(told: Any) -> Release:
 def _lines(name: str, given: Sequence[str | Sequence[str]]) -> str:
     """Texts, one a line each; a list of columns is one by commas."""
     if not isinstance(given, list | tuple) or not all(isinstance(each, str | list | tuple) for each in given):
-        raise InvalidParameter(f"{name}={given!r} is invalid", why="a hub takes a list of texts", instead=f'{name}=["…"]')
+        raise InvalidParameter(f"{name}= is invalid", why="a hub takes a list of texts", instead=f'{name}=["…"]')
     return "\n".join(" ".join((each if isinstance(each, str) else ", ".join(each)).splitlines()) for each in given)
 
 
@@ -611,7 +611,8 @@ def _range(column: Asked) -> str:
             return f"{column.name} = {column.bins} quantiles"
         case Calendar():
             return f"{column.name} = calendar"
-    raise InvalidParameter(f"The column {column!r} is invalid", why="it is not a name", instead='columns=["age"]')
+    kind = type(column).__name__
+    raise InvalidParameter(f"A column of type {kind!r} is invalid", why="it is not a name", instead='columns=["age"]')
 
 
 def _sure(confidence: float) -> dict[str, float]:

@@ -186,7 +186,7 @@ def _plain(name: str, value: Any) -> Any:
         return [_plain(name, each) for each in value]
     if value is None or isinstance(value, bool | int | float | str | Fraction):
         return str(value) if isinstance(value, Fraction) else value
-    raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is {_ODD}", instead="its text or its number")
+    raise InvalidParameter(f"{name}= is invalid", why=f"it is {_ODD}", instead="its text or its number")
 
 
 class Reply(dict[str, Any]):

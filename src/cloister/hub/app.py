@@ -88,29 +88,28 @@ _LINES |= dict.fromkeys(("greater", "less", "literal"), "…")
 
 
 async def _malformed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    errors = error.errors()[:5]
+    """A request that is not what its address takes; an error without fields: its body could not be read."""
+    errors = error.errors()[:5] if isinstance(error, RequestValidationError) else []
     found = [(".".join(str(part) for part in each["loc"][1:]) or "body", each["msg"]) for each in errors]
-    first, why = errors[0], "; ".join(f"{place}: {reason}" for place, reason in found)
-    if isinstance(ours := first.get("ctx", {}).get("error"), CloisterError):
-        return refusal(request, ours)
-    line, instead = _LINES.get(first["type"].partition("_")[0]), N_("a request body that matches /api/v1/openapi.json")
-    if line is not None:
-        instead = f'"{found[0][0]}": {line}'
-    if first["type"] == "string_type" and first["loc"][-1] in _COSTS and isinstance(first["input"], int | float):
-        instead = f'"{first["loc"][-1]}": "{first["input"]}"'
+    why, instead = "it could not be read", N_("a request body that matches /api/v1/openapi.json")
+    if errors:
+        first, why = errors[0], "; ".join(f"{place}: {reason}" for place, reason in found)
+        if isinstance(ours := first.get("ctx", {}).get("error"), CloisterError):
+            return refusal(request, ours)
+        if (line := _LINES.get(first["type"].partition("_")[0])) is not None:
+            instead = f'"{found[0][0]}": {line}'
+        if first["type"] == "string_type" and first["loc"][-1] in _COSTS and isinstance(first["input"], int | float):
+            instead = f'"{first["loc"][-1]}": "{first["input"]}"'
     if not request.scope["path"].startswith("/api/"):  # the reasons are for programs, and in English
-        named = ", ".join(place for place, _ in found)
-        why, instead = N_("the address holds what this page does not take: {name}").format(name=named), "/"
+        named, instead = ", ".join(place for place, _ in found), "/"
+        why = N_("the address holds what this page does not take: {name}").format(name=named) if found else why
     return answer(request, Problem(status=422, code="invalid", title="The request is invalid", why=why, instead=instead))
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if error.status_code == 400:  # a body that is no UTF-8, or whose numbers or nesting are beyond what is read
-        instead = N_("a request body that matches /api/v1/openapi.json")
-        said = Problem(status=422, code="invalid", title="The request is invalid", why="it could not be read", instead=instead)
-        return answer(request, said)
+    if error.status_code == 400:  # a body that could not be read: no JSON, no form, or nested too deep
+        return await _malformed(request, error)
     kinds = {
         404: ("missing", N_("There is no such page")),
         405: ("method", N_("This address does not take that method")),
