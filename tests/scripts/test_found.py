@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -50,3 +51,22 @@ def test_a_day_reads_what_was_found_and_draws_from_one_seed(pytestconfig: pytest
     assert night == FOUND
     if settings.get_current_profile_name() == "every commit":
         assert pytestconfig.option.hypothesis_seed
+
+
+def test_examples_by_day_do_not_depend_on_what_else_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hypothesis.core.global_force_seed", 1)
+    tried: list[int] = []
+
+    @settings(max_examples=400, database=None)
+    @given(st.integers())
+    def draw(number: int) -> None:
+        tried.append(number)
+
+    draw()
+    first, tried[:] = list(tried), []
+    module = ModuleType("odd_numbers")
+    module.__file__ = str(tmp_path / "odd_numbers.py")
+    Path(module.__file__).write_text(f"ODD = {list(range(1_000_003, 1_000_303))}\n")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    draw()
+    assert settings.get_current_profile_name() != "every commit" or tried == first
