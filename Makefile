@@ -29,6 +29,8 @@ QUICK ?= tests/test_package.py tests/test_trace.py $(addprefix tests/docs/test_,
 # time. Files run in their order, which ends with short pages: no process waits long for another's last file.
 check test prove ci slow nightly again coverage: export OMP_NUM_THREADS := 1
 check test prove ci slow nightly again coverage: export OPENBLAS_NUM_THREADS := 1
+# By day a set has the same order in each run, as noise and examples are the same; at night it has another.
+check test prove ci: export PYTHONHASHSEED ?= $(or $(SEED),1)
 unexport PYTHONDONTWRITEBYTECODE
 # What is tested is this tree, whatever a shell has.
 unexport PYTHONPATH
