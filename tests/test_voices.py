@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pickle
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import click
 import pytest
 
 import cloister
+from cloister.cli.declared import budget_of
 from cloister.cli.main import cli
 from cloister.cli.speaking import OnCommandLine, on_command_line
 from cloister.errors import InvalidParameter, UnsupportedQuery
@@ -157,6 +159,14 @@ def test_texts_of_any_kind_are_told_without_an_end_or_a_failure() -> None:
             voice.told(text)
             voice.said(text)
         voiced(language_of("zh_CN"), "asking/ask.html", text, instead=True)
+
+
+@pytest.mark.parametrize("budget", ['cl.ApproxDP(1, "1e-6")', 'cl.ZCDP("0.5", delta="1e-6")'])
+def test_a_budget_with_a_delta_is_a_line_of_the_declarations_file(budget: str) -> None:
+    voice = OnCommandLine(command=cli.get_command(click.Context(cli), "query"))
+    line, _, place = voice.said(f"budget={budget}").rpartition(" below ")
+    [declared] = tomllib.loads(line.replace("…", "people", 1)).values()
+    assert (place, budget_of("people", declared)) == ("[budgets]", eval(budget, {"cl": cloister}))
 
 
 def test_fields_are_named_as_their_own_page_names_them() -> None:

@@ -240,8 +240,9 @@ def test_what_a_test_generator_made_enters_no_durable_ledger(people: cl.PrivateT
 
 def test_undeclared_keys_need_a_delta(people: cl.PrivateTable) -> None:
     question = Question(table="people", by=("town",), statistics=(Count(),))
-    with Door({"people": people}, budget=cl.PureDP(10)) as door, pytest.raises(cl.UnsupportedQuery, match="δ"):
+    with Door({"people": people}, budget=cl.PureDP(10)) as door, pytest.raises(cl.UnsupportedQuery, match="δ") as refused:
         door.measure(question, spend=1)
+    assert refused.value.instead.startswith('columns={"town": cl.Category([…])} or ')
 
 
 @pytest.mark.parametrize("budget", [cl.ApproxDP(10, "1e-5"), cl.ZCDP(10, "1e-5")])

@@ -37,6 +37,7 @@ _COMMANDS = {
     "tally.to_json": "--tally with the name of a file that is not there yet",
 }
 _OTHERS = {"models": "model", "hierarchies": "hierarchy", "epsilon": "budget"}
+_WITH_DELTA = re.compile(r"""cl\.(ApproxDP|ZCDP)\("?([^",]+)"?, (?:delta=)?"([^"]+)"\)""")
 _BY_COLUMN = frozenset({"bounds", "hierarchy", "set"})
 """Options whose values are written otherwise than Python's."""
 
@@ -57,6 +58,9 @@ class OnCommandLine(Voice):
         """An option with its value, or a line of a file."""
         if name == "columns" and "cl." in value:
             return self.value(value)
+        if name == "budget" and (parts := _WITH_DELTA.fullmatch(value)) and self._option("tables"):
+            amount = "epsilon" if parts[1] == "ApproxDP" else "rho"
+            return f'… = {{ {amount} = "{parts[2]}", delta = "{parts[3]}" }} below [budgets]'
         option, value = self._option(name), re.sub(r"^(?:cl\.)?(?:PureDP|ZCDP)\((.*)\)$", r"\1", value)
         if option is None:
             return self._elsewhere(name, value)

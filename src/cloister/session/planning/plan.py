@@ -298,7 +298,7 @@ def _priced(shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Seque
         choice = choice_of(
             spend, [block for _, block in blocks], open_keys=bool(open_keys), weights=_by_block(mine, weights, spend)
         )
-        delta = _delta_each(spend, choice.key_delta, len(open_keys))
+        delta = _delta_each(spend, choice.key_delta, [shapes[place] for place in open_keys])
         whole = sum(choice.amounts, Fraction(0))
         for place, shape in mine:
             own = {block.name: amount for (where, block), amount in zip(blocks, choice.amounts, strict=True) if where == place}
@@ -353,16 +353,17 @@ def following(plan: Plan, history: History, *, missing: bool) -> Plan:
     return replace(plan, parts=parts, costs=costs)
 
 
-def _delta_each(spend: Spend, delta: Fraction, open_questions: int) -> Fraction:
-    if not open_questions:
+def _delta_each(spend: Spend, delta: Fraction, shapes: Sequence[Shape]) -> Fraction:
+    if not shapes:
         return Fraction(0)
     if spend.measure == "pure" or spend.delta == 0:
         why = "their names are private, and showing those that occur needs a δ greater than 0"
         better = 'budget=cl.ZCDP("0.5", delta="1e-6")' if spend.measure == "zcdp" else 'budget=cl.ApproxDP(1, "1e-6")'
-        raise UnsupportedQuery(
-            "Undeclared keys are not supported", why=why, instead=f"columns={{…: cl.Category([…])}} or {better}"
-        )
-    return delta / open_questions
+        key = next(axis.key for axis in shapes[0].grid.axes if axis.size is None)
+        named = f'"{key}"' if isinstance(key, str) and '"' not in key else "…"
+        declared = f"columns={{{named}: cl.Category([…])}}"
+        raise UnsupportedQuery("Undeclared keys are not supported", why=why, instead=f"{declared} or {better}")
+    return delta / len(shapes)
 
 
 def _expected_group(shape: Shape) -> float | None:
