@@ -132,20 +132,22 @@ def test_a_text_is_to_be_declared_a_number() -> None:
     assert refused.value.instead == '"name": cl.Real(0, 100)'
 
 
-def test_rows_in_which_something_is_missing_are_left_out_as_where_projections_are_published() -> None:
+@pytest.mark.parametrize("utility", ["ill", None])
+def test_rows_in_which_something_is_missing_are_left_out_as_where_projections_are_published(utility: str | None) -> None:
     """Those without a label were a class of their own: of two classes LDA had two directions, and what lies within classes had
-    theirs in it. Those without a number were in the covariances of the others."""
+    theirs in it. Those without a number were in the covariances of the others, or in the number of rows and their means."""
     rows = people(400)
     rows["weight"] = [None if blood > 6 else weight for blood, weight in zip(rows["blood"], rows["weight"], strict=True)]
     rows["ill"] = [None if age > 60 else ill for age, ill in zip(rows["age"], rows["ill"], strict=True)]
     columns = {**COLUMNS, "ill": Category(["no", "yes"], nullable=True)}
     with Door({"people": PrivateTable(rows, columns)}, budget=PureDP(1_000_000)) as door:
-        found = Scatter.measure(door, "people", columns=NUMBERS, utility="ill", spend=1_000_000)
-    kept = [place for place in range(400) if rows["ill"][place] is not None and rows["weight"][place] is not None]
-    exact = Scatter.of_rows(scaled(rows)[kept], [rows["ill"][place] for place in kept])
-    for name in ("mean", "total", "utility"):
+        found = Scatter.measure(door, "people", columns=NUMBERS, utility=utility, spend=1_000_000)
+    whole = ["weight", *([utility] if utility else [])]
+    kept = [place for place in range(400) if all(rows[name][place] is not None for name in whole)]
+    exact = Scatter.of_rows(scaled(rows)[kept], [rows[utility][place] for place in kept] if utility else None)
+    for name in ("mean", "total", *(["utility"] if utility else [])):
         np.testing.assert_allclose(getattr(found, name), getattr(exact, name), rtol=1e-3, atol=0.1)
-    assert found.classes == 2
+    assert found.classes == exact.classes
 
 
 def test_a_scatter_that_lacks_a_label_is_refused() -> None:

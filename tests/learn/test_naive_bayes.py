@@ -175,6 +175,22 @@ def test_rows_without_a_category_count_in_their_class() -> None:
     np.testing.assert_allclose(model.class_count_, [50, 150])
 
 
+@pytest.mark.parametrize("nullable", [False, True])
+def test_a_number_of_a_table_is_learnt_from_the_rows_that_have_it(nullable: bool) -> None:
+    """However the column is declared: of a number that two in three rows of a class lacked, the mean was that of another."""
+    rows: dict[str, Any] = {
+        "age": [2, None, None, 8, 6, 9] * 50,
+        "size": [1, 3, 5, 2, 4, 9] * 50,
+        "sick": ([True] * 3 + [False] * 3) * 50,
+    }
+    columns = {"age": Integer(0, 9, nullable=nullable), "size": Integer(0, 9), "sick": Boolean()}
+    with Door({"people": PrivateTable(rows, columns=columns)}, budget=PureDP(10**6)) as door:
+        model = GaussianNB(epsilon=10**6).fit_table(door, "people", features=["age", "size"], target="sick")
+    np.testing.assert_allclose(model.class_count_, [150, 150], atol=0.1)
+    np.testing.assert_allclose(model.theta_, [[23 / 3, 5], [2, 3]], atol=0.01)
+    np.testing.assert_allclose(model.var_, [[14 / 9, 26 / 3], [0, 8 / 3]], atol=0.01)
+
+
 def test_a_number_beside_categories_is_a_number_to_either() -> None:
     """A table's are to CategoricalNB, too: so made-up rows of it can be learnt from."""
     X, y = problem()

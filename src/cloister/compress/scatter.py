@@ -155,7 +155,7 @@ def scatter_questions(
     where = none_missing(known) if known else None
     questions = [Question(table=source, statistics=second, where=where)]
     questions += [Question(table=source, by=(label,), statistics=first, where=where) for label in labels]
-    questions += [] if labels else [Question(table=source, statistics=first)]
+    questions += [] if labels else [Question(table=source, statistics=first, where=where)]
     parts = max(len(labels), 1)
     return questions, [1 - _CLASSES, *[_CLASSES / parts] * parts]
 

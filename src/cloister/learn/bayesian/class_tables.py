@@ -102,7 +102,7 @@ def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Seq
     """
     places = _places(release, target, classes)
     counts, sums, squares, sizes = [], [], [], []
-    parts, own, steps, nullable = [], [], [], False
+    parts, own, steps = [], [], []
     for name, domain in numbers:
         block = Moments(sides=(lowered(2, domain.low_code, domain.high_code, name),))
         below, mixed, above = (release.readings[block.raw((i,))] for i in range(3))
@@ -114,23 +114,20 @@ def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Seq
         varied = domain.high_code > domain.low_code
         sums.append((b2 - b0) * varied)
         squares.append((b0 + b2 - b1) * varied)
-        missing = release.readings.get(f"nulls:{name}") if domain.nullable else None
-        nullable = nullable or domain.nullable
-        sizes.append(counts[-1] + (0.0 if missing is None else missing.values.astype(np.float64)[places]))
-        own.append(3 * parts[-1] + (0.0 if missing is None else variance(missing.terms)))
-    size, size_variance = np.mean(sizes, axis=0), float(sum(own)) / len(own) ** 2
+        missing = release.readings[f"nulls:{name}"]  # a column that is not declared nullable may lack values, too
+        sizes.append(counts[-1] + missing.values.astype(np.float64)[places])
+        own.append(3 * parts[-1] + variance(missing.terms))
     part = np.array(parts)  # a step of noise is more of a narrow block than of a wide one
-    each = np.stack(counts, axis=1) if nullable else np.repeat(size[:, None], len(numbers), axis=1)
     return ClassMoments(
-        sizes=size,
-        counts=each,
+        sizes=np.mean(sizes, axis=0),
+        counts=np.stack(counts, axis=1),
         sums=np.stack(sums, axis=1),
         squares=np.stack(squares, axis=1),
-        size_variance=size_variance,
-        count_variance=3 * part if nullable else size_variance,
+        size_variance=float(sum(own)) / len(own) ** 2,
+        count_variance=3 * part,
         sum_variance=2 * part,
         square_variance=3 * part,
-        covariance=part if nullable else part / len(numbers),
+        covariance=part,
         size_step=1.0,
         step=np.array(steps),
     )
