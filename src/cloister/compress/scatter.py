@@ -150,8 +150,9 @@ def scatter_questions(
         *(Variance(column=name) for name in columns),
         *(Covariance(x=x, y=y) for x, y in combinations(columns, 2)),
     )
-    known = [each for each in labels if each in domains and domains[each].nullable]
-    known = [*labels, *columns] if declared.abilities.relations else known  # masked cells by all columns would be too many
+    known = [*labels, *columns]
+    if not declared.abilities.relations:  # masked cells by all columns would be too many
+        known = [each for each in labels if each in domains and domains[each].nullable]
     where = none_missing(known) if known else None
     questions = [Question(table=source, statistics=second, where=where)]
     questions += [Question(table=source, by=(label,), statistics=first, where=where) for label in labels]

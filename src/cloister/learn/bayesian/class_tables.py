@@ -98,11 +98,12 @@ def of_counts(counts: Sequence[ClassCounts], classes: int) -> ClassMoments:
 def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Sequence[tuple[str, Domain]]) -> ClassMoments:
     """Σc and Σc² from the parts of the quadratic blocks B₀ = Σ(1−p)², B₁ = Σ2p(1−p), B₂ = Σp²: c = 2p − 1, so Σc = B₂ − B₀ and
     Σc² = B₀ + B₂ − B₁, and the number of values is B₀ + B₁ + B₂. With noise of variance V in each part these have variances 2V,
-    3V, 3V.
+    3V, 3V. All columns count the rows of a class, with less noise in their mean; one that lacks values counts those it has. One
+    that is not declared nullable lacks some, too, where more are missing than three deviations of the noise.
     """
     places = _places(release, target, classes)
     counts, sums, squares, sizes = [], [], [], []
-    parts, own, steps = [], [], []
+    parts, own, steps, lacks = [], [], [], []
     for name, domain in numbers:
         block = Moments(sides=(lowered(2, domain.low_code, domain.high_code, name),))
         below, mixed, above = (release.readings[block.raw((i,))] for i in range(3))
@@ -114,20 +115,23 @@ def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Seq
         varied = domain.high_code > domain.low_code
         sums.append((b2 - b0) * varied)
         squares.append((b0 + b2 - b1) * varied)
-        missing = release.readings[f"nulls:{name}"]  # a column that is not declared nullable may lack values, too
-        sizes.append(counts[-1] + missing.values.astype(np.float64)[places])
-        own.append(3 * parts[-1] + variance(missing.terms))
+        nulls = release.readings[f"nulls:{name}"]
+        missing, noise = nulls.values.astype(np.float64)[places], variance(nulls.terms)
+        lacks.append(domain.nullable or bool((missing > 3 * noise**0.5).any()))
+        sizes.append(counts[-1] + missing)
+        own.append(3 * parts[-1] + noise)
     part = np.array(parts)  # a step of noise is more of a narrow block than of a wide one
+    size, size_variance = np.mean(sizes, axis=0), float(sum(own)) / len(own) ** 2
     return ClassMoments(
-        sizes=np.mean(sizes, axis=0),
-        counts=np.stack(counts, axis=1),
+        sizes=size,
+        counts=np.where(lacks, np.stack(counts, axis=1), size[:, None]),
         sums=np.stack(sums, axis=1),
         squares=np.stack(squares, axis=1),
-        size_variance=float(sum(own)) / len(own) ** 2,
-        count_variance=3 * part,
+        size_variance=size_variance,
+        count_variance=np.where(lacks, 3 * part, size_variance),
         sum_variance=2 * part,
         square_variance=3 * part,
-        covariance=part,
+        covariance=np.where(lacks, part, part / len(numbers)),
         size_step=1.0,
         step=np.array(steps),
     )
