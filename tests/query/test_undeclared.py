@@ -64,6 +64,18 @@ def test_a_certain_answer_costs_nothing(session: Session, condition: str) -> Non
     assert session.spent == cl.PureDP(0) == answer.cost
 
 
+def test_what_is_worked_out_of_nothing_is_what_sql_makes_of_it(session: Session) -> None:
+    sql = """SELECT COALESCE(SUM(pay), 7) AS s, COALESCE(AVG(age), 5) AS a, COUNT(*) + 1 AS n, SUM(pay) / COUNT(*) AS q,
+        ROUND(COALESCE(AVG(age), SUM(pay)) * 2 - 1.5, 1) AS r FROM people WHERE sex = 'female'"""
+    answer = session.sql(sql, spend=1)
+    for each in (answer, cl.Release.from_json(answer.to_json())):
+        found = each.to_pydict()
+        assert math.isnan(found.pop("q")[0])
+        assert found == {"s": [0.0], "a": [5.0], "n": [1], "r": [-1.5]}
+        assert [each.margin()[name][0] for name in found] == [0.0] * 4
+    assert session.spent == cl.PureDP(0) == answer.cost
+
+
 def test_a_mean_of_nothing_has_no_value_and_costs_nothing(session: Session) -> None:
     sql = """SELECT COUNT(*) AS n, AVG(age) AS a, SUM(pay) AS s, STDDEV(pay) AS sd, MEDIAN(age) AS m,
         MAX(day) AS d, MODE(sex) AS x FROM people WHERE sex = 'female'"""

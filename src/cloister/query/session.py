@@ -23,8 +23,11 @@ from cloister.query.undeclared import CERTAIN, reviewed, zero_of_nothing
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Frame, Plan, Question, Release, Series, Touched
 from cloister.session.planning.afford import affordable
+from cloister.session.questions.arithmetic import Named
 from cloister.session.questions.declared import table_name
+from cloister.session.questions.question import Combined
 from cloister.session.questions.spend import Spending, amount_of
+from cloister.session.releases.combined import of_nothing
 from cloister.session.releases.postprocessed import Postprocessed, public_release
 from cloister.session.state.table_registry import pinned
 from cloister.session.state.table_snapshot import TableSnapshot
@@ -495,11 +498,13 @@ class Session(Door):
         columns = columns_of(parsed.layout, [shape])
         values = {column.name: column.fixed[0] for column in parsed.layout.columns if column.source is None}
         zero, names, margins = zero_of_nothing(parsed.question), parsed.layout.names, dict[str, tuple[Any, Any]]()
+        worked_out = {each.name: each.expression for each in parsed.question.statistics if isinstance(each, Combined)}
         for name, kind, measured in columns:
             if measured:
-                known, real = names[name] in zero, kind == "real"
-                values[name] = (0.0 if real else 0) if known else math.nan if real else None
-                margins[name] = (np.zeros(1),) * 2 if known else (np.full(1, math.nan),) * 2
+                value = of_nothing(worked_out.get(names[name], Named(names[name])), zero)
+                known, real = not math.isnan(value), kind == "real"
+                values[name] = value if real else int(value) if known else None
+                margins[name] = (np.full(1, value),) * 2
         frame = Frame({name: Series(kind, constant(values[name], 1).values) for name, kind, _ in columns})
         first = public_release([table_name(parsed.question.table)], shape.digest, self.who, PureDP(0))
         made = Postprocessed.of(frame, margins, lambda _: margins, [], first)

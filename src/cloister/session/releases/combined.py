@@ -4,7 +4,7 @@ Each statistic comes with the weights of the noises in it (`linearised.py`), so 
 once: the margin of SUM(x)/COUNT(x) is that of a mean, not the sum of two. Division by a number that its own noise could make
 0 has an infinite margin; division by exactly 0 is NaN, which COALESCE replaces."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -67,6 +67,16 @@ class Calculated(Formula):
 
     def _certainty(self, readings: Mapping[str, Reading], confidence: float) -> Certainty:
         return Certainty({name: readings[name].terms for name in self.raws}, confidence)
+
+
+def of_nothing(expression: Arithmetic, zero: Collection[str]) -> float:
+    """What it is where no row is: the statistics that are 0 there, and the others, which have no value.
+
+    >>> of_nothing(Operation("coalesce", (Named("mean"), Named("sum"), Constant(5))), {"sum"})
+    0.0
+    """
+    known = {name: constant(0.0 if name in zero else np.nan, 1) for name in expression.names()}
+    return float(_worked_out(expression, known, 1, Certainty({}, _SHOWN)).value[0])
 
 
 def kind_of_expression(expression: Arithmetic, kinds: Mapping[str, Kind]) -> Kind:
