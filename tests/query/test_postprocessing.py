@@ -349,6 +349,20 @@ def test_what_would_reach_further_is_refused_and_costs_nothing(unspent: cl.Sessi
     assert unspent.spent == cl.PureDP(0)
 
 
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("SELECT SUM(pay) & 3 AS x FROM people", "'SUM(pay) & 3'"),
+        ("SELECT LPAD(sex, 2) AS x, COUNT(*) + 1 AS n FROM people GROUP BY sex", "'LPAD(sex, 2)'"),
+        ("SELECT sex, SUM(pay) AS p FROM people GROUP BY sex HAVING p & 1 = 0", "'SUM(pay) & 1'"),
+    ],
+)
+def test_a_refusal_above_the_answer_shows_what_was_asked(unspent: cl.Session, sql: str, named: str) -> None:
+    with pytest.raises(cl.UnsupportedQuery) as refusal:
+        unspent.sql(sql, spend=1)
+    assert refusal.value.what == f"{named} is not supported"
+
+
 def test_the_engine_reaches_nothing() -> None:
     engines, private = Locked(memory="64MB"), pd.DataFrame({"a": [1]})
     with engines.connection() as connection:

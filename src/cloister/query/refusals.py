@@ -38,13 +38,15 @@ def clipped(text: str) -> str:
 
 
 def shown(tree: exp.Expression) -> str:
-    """The SQL of a part of the question, for its refusal; its kind where sqlglot can't write it (deep nesting, its own gaps).
+    """The SQL of a part of the question, as it was asked, for its refusal; its kind where sqlglot can't write it (deep nesting,
+    its own gaps).
 
     >>> shown(exp.column("age") + 1)
     "'age + 1'"
     """
     try:
-        return clipped(tree.sql(comments=False))
+        asked = tree.transform(lambda node: node.meta.get("asked", node) if isinstance(node, exp.Column) else node)
+        return clipped(asked.sql(comments=False))
     except Exception:  # whatever failed there, the refusal itself must not
         return str(tree.key).upper()
 

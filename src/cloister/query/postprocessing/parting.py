@@ -174,11 +174,11 @@ class Parting:
         if is_aggregate(tree) or isinstance(tree, exp.Grouping):
             form = f"{tree.sql(comments=False)} {' '.join(type(node).__name__ for node in tree.walk())}"
             name, _ = self.aggregates.setdefault(form, (f"a{len(self.aggregates)}", tree.copy()))
-            return _column(name)
+            return _column(name, tree)
         if not is_constant(tree):
             key = self._key(tree)
             if key is not None:
-                return self.shapes[key](_column(key)) if key in self.shapes else _column(key)
+                return self.shapes[key](_column(key, tree)) if key in self.shapes else _column(key, tree)
         if isinstance(tree, exp.Column):
             alias = self.aliases.get(tree.name.lower()) if not tree.args.get("table") else None
             if alias is None or alias is tree or (isinstance(alias, exp.Column) and alias.name == tree.name):
@@ -253,5 +253,8 @@ def _aliased(tree: exp.Expression, name: str) -> exp.Expression:
     return exp.Alias(this=tree.copy(), alias=exp.to_identifier(name, quoted=True))
 
 
-def _column(name: str) -> exp.Column:
-    return exp.Column(this=exp.to_identifier(name, quoted=True))
+def _column(name: str, asked: exp.Expression) -> exp.Column:
+    """A column of the answer; `asked` is what a refusal shows in its place."""
+    column = exp.Column(this=exp.to_identifier(name, quoted=True))
+    column.meta["asked"] = asked
+    return column
