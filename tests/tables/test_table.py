@@ -228,6 +228,25 @@ def test_a_wrong_table_is_refused_when_it_is_declared(wrong: dict[str, Any], kin
 
 
 @pytest.mark.parametrize(
+    ("source", "instead"),
+    [
+        (pandas.Series([39], name="age"), "series.to_frame()"),
+        (polars.Series("age", [39]), "series.to_frame()"),
+        (TYPED.lazy(), "frame.collect()"),
+        ([{"age": 39}], '{"age": [39, 50], "sex": ["F", "M"]}'),
+        (
+            pandas.DataFrame({"age": np.array([39], dtype="float16")}),
+            'columns of common types, as frame.astype("float64") has them',
+        ),
+    ],
+)
+def test_a_source_that_is_nearly_one_is_refused_with_the_line_that_makes_it_one(source: Any, instead: str) -> None:
+    with pytest.raises(CloisterError) as caught:
+        PrivateTable(source, columns={"age": Integer(0, 99)})
+    assert caught.value.instead == instead
+
+
+@pytest.mark.parametrize(
     ("source", "why"),
     [
         ({}, "no columns"),

@@ -8,7 +8,24 @@ from typing import Any
 from cloister.errors import InvalidDeclaration
 from cloister.parsers import is_parquet
 from cloister.tables.engines.guard import guarded, tried
-from cloister.tables.sourcing.sources import CsvSource, FrameSource, ParquetSource, Source, StreamSource, from_lists, unreadable
+from cloister.tables.sourcing.sources import (
+    PLAIN,
+    CsvSource,
+    FrameSource,
+    ParquetSource,
+    Source,
+    StreamSource,
+    from_lists,
+    unreadable,
+)
+
+_TURNED = {
+    "Series": "series.to_frame()",
+    "LazyFrame": "frame.collect()",
+    "list": '{"age": [39, 50], "sex": ["F", "M"]}',
+    "ndarray": '{"age": array[:, 0], "pay": array[:, 1]}',
+}
+"""What is written for a source of such a type."""
 
 
 def recognise(source: Any) -> Source:
@@ -51,19 +68,20 @@ def _recognised(source: Any) -> Source:
         return SparkSource(source)
     if module == "ibis":
         return _from_ibis(source)
-    if hasattr(source, "__arrow_c_stream__"):
+    if hasattr(source, "__arrow_c_stream__") and (hasattr(source, "columns") or hasattr(source, "schema")):  # no single column
         import arro3.core
 
         if module == "pandas":
             return _of_pandas(source)
         frame = tried(lambda: arro3.core.Table.from_arrow(source), Exception)
         if frame is None:
-            raise unreadable(f"The {module} frame")
+            raise unreadable(f"The {module} frame", PLAIN)
         return FrameSource(frame, f"{module} frame")
+    kind = type(source).__name__
     raise InvalidDeclaration(
-        f"A source of type {type(source).__name__} is invalid",
+        f"A source of type {kind} is invalid",
         why="it is not a path, a dictionary of lists, a frame, an Ibis table, a postgresql:// or an sc:// address",
-        instead='cl.PrivateTable("people.csv", columns={…})',
+        instead=_TURNED.get(kind, 'cl.PrivateTable("people.csv", columns={…})'),
     )
 
 

@@ -67,7 +67,7 @@ _SQLITE_TYPES = {
     "text": "CAST(CAST({0} AS TEXT) AS BLOB)",
 }
 _SQLITE_ROWS = 10_000
-_OTHER_PROGRAM = "a file that another program can open"
+_OTHER_PROGRAM, PLAIN = "a file that another program can open", 'columns of common types, as frame.astype("float64") has them'
 
 
 class Source(ABC):
@@ -452,7 +452,7 @@ def _described(source: Source, what: str) -> dict[str, Kind]:
     with opened_for(source) as connection:
         rows = tried(lambda: connection.execute(f"DESCRIBE SELECT * FROM {source.attach(connection)}").fetchall(), duckdb.Error)
     if rows is None:
-        raise unreadable(what)
+        raise unreadable(what, PLAIN if isinstance(source, FrameSource) else _OTHER_PROGRAM)
     schema = {name: _kind_of_duckdb(kind) for name, kind, *_ in rows}
     check_names([name for name, *_ in rows])
     return schema
@@ -637,6 +637,6 @@ def _moments(microseconds: list[int | None]) -> Any:
     return Array(microseconds, DataType.int64()).cast(DataType.timestamp("us"))
 
 
-def unreadable(what: str) -> Exception:
+def unreadable(what: str, instead: str) -> Exception:
     """The refusal of a source that no engine reads."""
-    return EngineError(f"{what} could not be read", why="the engine refused it", instead=_OTHER_PROGRAM)
+    return EngineError(f"{what} could not be read", why="the engine refused it", instead=instead)
