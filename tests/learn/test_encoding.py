@@ -210,14 +210,15 @@ def test_a_cell_that_is_not_declared_is_refused_by_its_column_where_it_is_predic
     pandas = pytest.importorskip("pandas")
     table = PrivateTable(
         {"age": [30, 40] * 50, "sex": ["F", "M"] * 50, "pay": [1, 2] * 50},
-        {"age": COLUMNS["age"], "sex": COLUMNS["sex"], "pay": Integer(0, 9)},
+        {"age": Integer(17, 90, nullable=True), "sex": COLUMNS["sex"], "pay": Integer(0, 9)},
     )
     with Door({"people": table}, budget=PureDP(9), random=Random.deterministic(1)) as door:
         model = LinearRegression(epsilon=1).fit_table(door, "people", features=["age", "sex"], target="pay", purpose="cells")
     good = {"age": [30, 40], "sex": ["F", "M"]}
     assert model.predict(pandas.DataFrame(good)).shape == (2,)
-    with pytest.raises(InvalidParameter, match=f"The column '{column}' is invalid"):
+    with pytest.raises(InvalidParameter, match=f"The column '{column}' is invalid") as refused:
         model.predict(pandas.DataFrame({**good, column: [good[column][0], cell]}))
+    assert "nullable=True" not in refused.value.instead  # which would have nothing be a value of it
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "dict"])

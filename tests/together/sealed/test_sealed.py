@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import cloister as cl
 from cloister.crypto import WrongKey, unseal
-from cloister.learn import PCA, GaussianNB, KMeans, LinearRegression
+from cloister.learn import PCA, GaussianNB, KMeans, LinearRegression, Ridge
 from cloister.noise import DiscreteLaplace, Random, SummedNoise
 from cloister.session import Count, Question
 from cloister.tables import Aggregate, Aggregation, Base, Column, Compare, Extended, Literal
@@ -310,7 +311,7 @@ def test_what_the_format_lacks_is_refused_with_the_line_that_has_it(tmp_path: Pa
         model = LinearRegression(epsilon=1)
         with pytest.raises(cl.UnsupportedQuery, match=r"products=\[\('age', 'wealth'\)\]"):
             model.fit_table(session, "people", features=["age"], target="wealth", spend=1)
-        with pytest.raises(cl.UnsupportedQuery, match="'sex' is not supported: the engine of 'people' makes no columns"):
+        with pytest.raises(cl.UnsupportedQuery, match=r"another upload with Marginal\(by=\['age', 'pay', 'sex'\]\)"):
             model.fit_table(session, "people", features=["age", "sex"], target="pay", spend=1)
         assert session.spent == holder.spent("patients") == cl.ZCDP(0)
 
@@ -328,6 +329,51 @@ def test_a_line_of_masked_cells_is_that_of_the_rows(tmp_path: Path, intercept: b
         assert math.isclose(other.intercept_, one.intercept_, rel_tol=1e-9)
         assert sealed.spent == central.spent == cl.PureDP(NONE)
         assert max(other.margin()["coef"]) < 1e-6
+
+
+SCORES: dict[str, list[Any]] = {
+    "age": [None if (place * place) % 5 == 4 else place % 11 for place in range(600)],
+    "sex": ["FM"[place % 7 % 2] for place in range(600)],
+    "score": [min(place % 11 + 4 * (place % 7 % 2) + place % 3, 15) for place in range(600)],
+}
+
+
+def scored(folder: Path, age: cl.Integer, *marginals: Marginal) -> tuple[dict[str, cl.PrivateTable], KeyHolder]:
+    """Rows of whose ages some are missing, in one table and in masked cells."""
+    columns = {"age": age, "sex": cl.Category(["F", "M"]), "score": cl.Integer(0, 15)}
+    holder = holder_of()
+    Sealer(MaskedFormat(columns=columns, marginals=marginals, population="patients"), holder.public).seal(
+        SCORES, folder / "all.masked"
+    )
+    return {"rows": cl.PrivateTable(SCORES, columns), "cells": cl.SealedTable(folder, holder)}, holder
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), Ridge(alpha=5.0)], ids=["line", "ridge"])
+def test_a_line_of_cells_by_all_of_its_columns_leaves_out_rows_in_which_one_is_missing(tmp_path: Path, model: Any) -> None:
+    """And takes a category, as where rows are: a line of masked cells was refused for either."""
+    tables, _ = scored(tmp_path, cl.Integer(0, 10, nullable=True), Marginal(by=["age", "sex", "score"]))
+    found = []
+    with cl.Session(tables, budget=cl.PureDP(10**9), random=Random.deterministic(1)) as session:
+        for name in tables:
+            fitted = clone(model).fit_table(session, name, features=["age", "sex"], target="score", spend=10**6)
+            found.append(fitted.predict(np.array([[0, 1, 0], [10, 1, 0], [0, 0, 1], [10, 0, 1]])))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-3)
+    assert np.ptp(found[0]) > 5
+
+
+@pytest.mark.parametrize("spend", [10**6, 30])
+def test_a_line_of_masked_cells_that_lack_values_is_not_said_to_be_near_that_of_complete_rows(tmp_path: Path, spend: int) -> None:
+    """Sums of whole columns beside products of what is left of two: its slope was another, within a margin of nothing."""
+    numbers = Marginal(squares=["score", "age"], products=[("age", "score")])
+    tables, _ = scored(tmp_path, cl.Integer(0, 10), numbers)
+    given: dict[str, Any] = {"features": ["score"], "target": "age", "spend": spend}
+    with cl.Session(tables, budget=cl.PureDP(10**9), random=Random.deterministic(1)) as session:
+        exact = LinearRegression().fit_table(session, "rows", **given | {"spend": 10**6})
+        with pytest.warns(UserWarning, match="lack a value of a column that is not declared nullable") as told:
+            line = LinearRegression().fit_table(session, "cells", **given)
+    assert told[0].filename == __file__
+    assert abs(line.coef_[0] - exact.coef_[0]) <= line.margin()["coef"][0]
+    assert abs(line.intercept_ - exact.intercept_) <= line.margin()["intercept"]
 
 
 def test_the_margin_of_a_line_of_masked_cells_holds(tmp_path: Path) -> None:

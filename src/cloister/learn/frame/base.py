@@ -221,7 +221,7 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
                     raise InvalidParameter(
                         f"The column {name!r} is invalid",
                         why="a value in it is missing or not declared",
-                        instead=f"values of {domain!r:.99}",
+                        instead=f"rows with values of {domain!r:.99}".replace(", nullable=True", ""),
                     )
         named = not self._frameless or hasattr(X, "columns")
         if finite and named:

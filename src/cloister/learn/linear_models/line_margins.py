@@ -93,6 +93,12 @@ class Cut:
             beyond=beyond,
         )
 
+    @classmethod
+    def lacking(cls, rows: float, size: int) -> Cut:
+        """So many rows have no part in some of the numbers, each of which they move by 1 at most."""
+        none, whole = np.zeros(1), np.full(1, float(size))
+        return cls(lengths=np.full(1, rows), targets=none, noise=0.0, products=whole, with_target=np.sqrt(whole), beyond=none)
+
     def most(self, q: float) -> tuple[float, float]:
         """The most that was lost of the products, and of those with the target."""
         lost = float(self.lengths @ self.products) + q * self.noise * float(np.linalg.norm(self.products))

@@ -4,14 +4,16 @@ Each feature and the target are measured from the middle of their bounds. What i
 the sum of each product of two, and for squares the sum less half of the largest square: then a person moves each by as little
 as can be. All share one spend, in one charge.
 
-Where an engine has no computed columns (rows that are masked cells of the declared ones) the same sums come from the blocks that
-variances and covariances are made of (`cloister.session.planning.moments`): for each feature its square, for each two columns
-their product. Guarantee: that of the question. The number of rows and the sum of the target are taken from the blocks of features
-with the target, the sum of a feature from its square's. In the middle of the bounds these are contrasts of a block's parts that
+Where rows are masked cells, the same sums of numbers that are never missing come from the blocks that variances and covariances
+are made of (`cloister.session.planning.moments`): for each feature its square, for each two columns their product. Guarantee:
+that of the question. The number of rows and the sum of the target are taken from the blocks of features with the target, the sum
+of a feature from its square's. In the middle of the bounds these are contrasts of a block's parts that
 have no noise in common, nor with the products, as the margins need: of a square's parts with equal noise the sum (-1/2, 0, 1/2)
 and the square (1/4, -1/4, 1/4) are orthogonal, and of a product's four parts the number of rows, both sums and the product are.
 """
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,13 +22,12 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import UnsupportedQuery
 from cloister.learn.bayesian.bayes import kept_share
 from cloister.learn.bayesian.class_tables import allowance_for
 from cloister.learn.decomposition.products import Products
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.linear_models.least_squares import solved
-from cloister.learn.linear_models.line_margins import Evidence
+from cloister.learn.linear_models.line_margins import Cut, Evidence
 from cloister.learn.linear_models.regression_rows import FittedLine, Frame, alpha_of, steady_size
 from cloister.noise.allowance import Allowance
 from cloister.session import Count, Covariance, Measurer, Question, Release, Spending, Sum, Variance
@@ -56,6 +57,11 @@ Floats = npt.NDArray[np.float64]
 _MOST_STEPS = 10**9
 """From the middle to a bound: a product of two such numbers has fewer than 2^62 steps. What rounding moves is less than a
 thousand-millionth of what a person may count."""
+_SURE = 5.0
+_UNEVEN = (
+    "Some rows lack a value of a column that is not declared nullable, and masked cells can't leave them out: the line is another"
+    " one than that of complete rows. Instead: a batch that was sealed without such rows"
+)
 
 
 class Sums:
@@ -129,6 +135,8 @@ class Measured:
     products_variance: Floats
     halves: Floats
     """Of each feature, what each row's square is less by."""
+    uneven: float = 0.0
+    """How many rows some of these numbers lack."""
 
 
 def pairs_of(features: int) -> list[tuple[int, int]]:
@@ -156,7 +164,9 @@ def line_of_table(
     """The line, and what was spent."""
     declaration = session.tables[table]
     assert isinstance(declaration, PrivateTable)
-    measure = by_columns if declaration.abilities.relations else by_moments
+    domains = [domain for _, domain in encoder.columns] + [declaration.column(target)]
+    never_missing = all(each.kind in ("integer", "real") and not each.nullable for each in domains)
+    measure = by_moments if never_missing and not declaration.abilities.relations else by_columns
     measured, allowance = measure(session, table, encoder, target, spend, frame, intercept=intercept, purpose=purpose)
     return _line(measured, frame, intercept=intercept, alpha=alpha), allowance
 
@@ -198,12 +208,8 @@ def by_moments(
     session: Measurer, table: str, encoder: Encoder, target: str, spend: Spending, frame: Frame, *, intercept: bool, purpose: str
 ) -> tuple[Measured, Allowance]:
     """The same from the blocks of variances and covariances of declared columns. A row that lacks a value counts in the sums of
-    the other columns."""
-    declaration = session.tables[table]
-    assert isinstance(declaration, PrivateTable)
+    the other columns: that is told where blocks have other numbers of rows than by noise, and margins are of it."""
     names = [*(name for name, _ in encoder.columns), target]
-    for name in names:
-        _check_plain(table, name, declaration.column(name))
     pairs = pairs_of(len(names) - 1)
     asked: list[Variance | Covariance] = [
         Variance(column=names[one], name=names[one])
@@ -224,6 +230,7 @@ def by_moments(
         # each column of the frame is a + b·p, for the place p of a value between its bounds
         ends = zip((one, other), formula.lows, formula.widths, strict=False)
         lines = [((low - origin[place]) / scale[place], width / scale[place]) for place, low, width in ends]
+        rows.append(block.sum({(0,) * len(lines): 1.0}))
         if one == other:
             [(a, b)] = lines
             products.append(block.sum({(0,): a * a, (1,): 2 * a * b, (2,): b * b}))
@@ -232,9 +239,12 @@ def by_moments(
         (a, b), (c, e) = lines
         products.append(block.sum({(0, 0): a * c, (1, 0): b * c, (0, 1): a * e, (1, 1): b * e}))
         if other == len(names) - 1:
-            rows.append(block.sum({(0, 0): 1.0}))
             sums[other].append(block.sum({(0, 0): c, (0, 1): e}))
-    size, size_variance = _mean(rows)
+    size, size_variance = _mean(rows[1 - len(names) :])
+    counts, noises = np.array(rows).T
+    uneven = float((counts.max() - counts).sum()) if np.ptp(counts) > 0.5 + _SURE * math.sqrt(2 * noises.max()) else 0.0
+    if uneven:
+        warnings.warn(_UNEVEN, UserWarning, stacklevel=6)
     moved = np.array([_mean(each) for each in sums]) if intercept else np.zeros((0, 2))
     found = np.array(products)
     measured = Measured(
@@ -245,6 +255,7 @@ def by_moments(
         products=found[:, 0],
         products_variance=found[:, 1],
         halves=np.zeros(len(names) - 1),
+        uneven=uneven,
     )
     return measured, allowance
 
@@ -269,20 +280,6 @@ def _mean(several: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Of numbers with noises of their own, with the variance of its noise."""
     values, variances = np.array(several).T
     return float(values.mean()), float(variances.sum()) / len(several) ** 2
-
-
-def _check_plain(table: str, name: str, domain: Domain) -> None:
-    """Refuses a column that only a computed one could stand for."""
-    is_number = domain.kind in ("integer", "real")
-    if is_number and not domain.nullable:
-        return
-    raise UnsupportedQuery(
-        f"The column {name!r} is not supported",
-        why=f"the engine of {table!r} can't leave out the rows in which it is missing"
-        if is_number
-        else f"the engine of {table!r} makes no columns of its values",
-        instead="columns of numbers that are never missing",
-    )
 
 
 def _line(measured: Measured, frame: Frame, *, intercept: bool, alpha: float) -> FittedLine:
@@ -326,6 +323,7 @@ def _line(measured: Measured, frame: Frame, *, intercept: bool, alpha: float) ->
         whole=d * max(diagonal) + d * (d - 1) * max(off) + 2 * d * plain_variance + shared,
         target=max(*target_variance, plain_variance),
         constant=intercept,
+        cut=Cut.lacking(measured.uneven, len(whole)) if measured.uneven else None,
     )
     return frame.line(line.weights, line.noise, height - float(line.weights @ means), height_noise, evidence)
 
