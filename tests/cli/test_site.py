@@ -426,6 +426,19 @@ def test_a_running_site_follows_the_rules_of_its_owner(tmp_path: Path, monkeypat
     log = [each for each in json.loads(said(run("show", "--data", str(folder), "--json")))["log"] if each["event"] != "refused"]
     assert [each["event"] for each in log] == ["read", "not read", "not read", "read"]
     assert "one of always, ask me, never" in log[2]["why"]
+    assert [each.get("instead", "") for each in log[2:]] == ['"ask me"', ""]
+
+
+@pytest.mark.parametrize(("public", "text", "why"), [("", "", "it has no columns"), ("public = true", "a,a\n1,2\n", "")])
+def test_of_several_tables_the_one_whose_file_is_invalid_is_named(tmp_path: Path, public: str, text: str, why: str) -> None:
+    folder = folder_of(tmp_path, "a")
+    config = (folder / "site.toml").read_text(encoding="utf-8")
+    more = VISITS if not public else VISITS.replace("[tables.visits.columns]", public).partition("age =")[0]
+    (folder / "site.toml").write_text(config.replace("[budgets]", f"{more}\n[budgets]"), encoding="utf-8")
+    (folder / "visits.csv").write_text(text, encoding="utf-8")
+    for command in ("show", "rows"):
+        found = str(run(command, "--data", str(folder)).exception)
+        assert f"The table 'visits': The source is invalid: {why}" in found
 
 
 def test_a_site_of_a_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ import pytest
 import cloister as cl
 from cloister.crypto import SigningKey, canonical_json
 from cloister.errors import CloisterError
+from cloister.ledger import Ledger
 from cloister.privacy import PureDP
 from cloister.session import Count, Question
 from cloister.tables import Aggregation, Column, Compare, Literal
@@ -690,6 +691,25 @@ def test_a_file_that_is_written_otherwise_is_read_again_as_it_is_now(
     assert noted == events
     men = Aggregation(None, where=Compare("=", Column("sex"), Literal("M")))
     assert agent.part.rows.aggregate(men).values["rows"].tolist() == [1]  # type: ignore[attr-defined]
+
+
+def test_of_several_tables_one_that_cannot_be_read_keeps_no_other_from_its_new_rows(tmp_path: Path) -> None:
+    """The log says which, why, and what to write instead."""
+    noted, sites = list[tuple[str, dict[str, str]]](), dict[str, Site]()
+    ledger, journal, key = Ledger(), MemoryJournal(), key_of("a")
+    for name in ("old", "folk", "new"):
+        (tmp_path / f"{name}.csv").write_text("age,sex\n30,F\n", encoding="utf-8")
+        table = cl.PrivateTable(tmp_path / f"{name}.csv", columns=COLUMNS, population="all")
+        sites[name] = Site("a", table, budget=MUCH, key=key, ledger=ledger, journal=journal, label=name)
+    agent = SiteAgent(sites, stale=lambda: True, note=lambda event, told: noted.append((event, told)))
+    for name, text in (("old", "age,sex\n30,F\n40,M\n"), ("folk", ""), ("new", "age,sex\n30,F\n40,M\n50,M\n")):
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    agent.between()
+    instead = "a file whose first line names the columns"
+    empty = {"about": "folk", "what": "The source is invalid", "why": "it has no columns", "instead": instead}
+    assert noted == [("read", {"about": "old"}), ("not read", empty), ("read", {"about": "new"})]
+    sizes = [each.rows.aggregate(Aggregation(None)).values["rows"].tolist() for each in agent._parts.values()]  # type: ignore[attr-defined]
+    assert sizes == [[2], [1], [3]]
 
 
 def test_a_link_is_followed_anew(tmp_path: Path) -> None:

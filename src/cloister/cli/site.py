@@ -374,7 +374,7 @@ def _follow(data: Path, here: _Here, seen: list[bytes]) -> None:
             for each, policy in [(each, _policy(data, settings, name, here.sites)) for name, each in here.sites.items()]:
                 each.policy, each.time_limit = policy, settings.time_limit
         except CloisterError as error:
-            event, details = "not read", {"what": error.what, "why": error.why}
+            event, details = "not read", {"what": error.what, "why": error.why, "instead": error.instead}
         here.log.add(event, details)
 
 

@@ -92,10 +92,10 @@ class Caller:
     def _answered(self, data: bytes) -> bytes:
         raise NotImplementedError
 
-    def _noted(self, event: str, about: str, what: str = "", why: str = "") -> None:
+    def _noted(self, event: str, about: str, what: str = "", why: str = "", instead: str = "") -> None:
         """Notes why nothing is answered. The sender of a message may call its round anything; and where the disk is full, a no is
         still a no, the party goes on, and its owner is told by its process."""
-        words = {"about": about[:64], "what": what[:_WORDS], "why": why[:_WORDS]}
+        words = {"about": about[:64], "what": what[:_WORDS], "why": why[:_WORDS], "instead": instead[:_WORDS]}
         try:
             self._note(event, {name: shown(text) for name, text in words.items() if text})
         except OSError as error:
@@ -202,7 +202,7 @@ class SiteAgent(Caller):
         self._note, self._stale = note or (lambda *_: None), stale
         self.site, *others = self.sites.values()
         self.name, self.key = self.site.name, self.site._key
-        self._parts = self._ready()
+        self._parts = {name: each.part(each.table) for name, each in self.sites.items()}
         self.signed: SignedRoster | None = next(reversed([each.joined() for each in (*others, self.site)][-1]), None)
         self._rounds: OrderedDict[str, SiteRound] = OrderedDict()
         self._exact_keys: OrderedDict[str, AgreementKey] = OrderedDict()
@@ -217,9 +217,6 @@ class SiteAgent(Caller):
         """The rows of the first table."""
         return next(iter(self._parts.values()))
 
-    def _ready(self) -> dict[str, SitePart]:
-        return {name: each.part(each.table) for name, each in self.sites.items()}
-
     def _about(self, table: str) -> SitePart:
         """The rows that the hub has this name for: those there are, or of several those that the owner calls so."""
         found = self.part if len(self._parts) == 1 else self._parts.get(table)
@@ -232,17 +229,17 @@ class SiteAgent(Caller):
         return found
 
     def between(self) -> None:
-        """Makes the rows ready again, as they are now. Rounds that began go on about the rows that they began with; where the new
-        ones can't be read, the old ones stay, and the owner's log says why."""
-        if self._stale():
+        """Makes the rows ready again, as they are now: of each table by itself. Rounds that began go on about the rows that they
+        began with; where new ones can't be read, the old ones stay, and the owner's log says why, and what to write instead."""
+        for name, each in self.sites.items() if self._stale() else ():
             try:
-                self._parts = self._ready()
+                self._parts = {**self._parts, name: each.part(each.table)}
             except CloisterError as error:
-                self._noted("not read", "", error.what, error.why)
+                self._noted("not read", name, error.what, error.why, error.instead)
             except Exception as error:  # its words may hold a row
-                self._noted("not read", "", type(error).__name__)
+                self._noted("not read", name, type(error).__name__)
             else:
-                self._noted("read", "")
+                self._noted("read", name)
 
     def _joined(self, data: bytes, head: Message) -> bytes:
         """A roster that all signed, this site's owner among them: the site takes part under it from now on."""
