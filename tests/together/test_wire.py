@@ -158,6 +158,27 @@ def test_garbage_in_place_of_an_answer_is_refused_and_the_message_stays() -> Non
     assert [(name, each.kind) for name, each, _ in taken] == [("a", "agreed")]
 
 
+def test_an_answer_that_breaks_off_on_its_way_is_known_and_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+    """A proxy cuts uploads: who asked hears of it when the deadline is over, and the hub's log has no traceback."""
+    coordinator = coordinator_of("abc", wait=0.01)
+    message = pack("request", "r", HUB, HUB_KEY, b"body")
+    fields = {"at": int(time.time()), "roster": roster_of("abc").digest, "answers": hashlib.sha256(message).hexdigest()}
+    poll = base64.b64encode(pack("poll", "", "a", key_of("a"), **fields)).decode()
+    head = f"POST /together/a HTTP/1.1\r\nHost: hub\r\nAuthorization: Cloister {poll}\r\nCloister-Protocol: 1\r\n"
+    with coordinator.serving() as hub:
+        thread = threading.Thread(target=lambda: list(coordinator.ask({"a": message}, "r")))
+        thread.start()
+        while call(hub).content != message:
+            pass
+        with socket.create_connection(("127.0.0.1", int(hub.rpartition(":")[2]))) as there:
+            there.sendall(f"{head}Content-Length: 1000\r\n\r\nhalf".encode())
+        while "broke off" not in str(coordinator.presence["a"]) and not caplog.records:
+            pass
+        assert not caplog.records
+        call(hub, answers=fields["answers"], body=pack("agreed", "r", "a", key_of("a")))
+        thread.join()
+
+
 def test_a_coordinator_is_one_of_its_roster() -> None:
     with pytest.raises(cl.InvalidParameter, match="not the hub's key of the roster"):
         Coordinator(key_of("z"), signed_by(roster_of("abc")))
@@ -606,6 +627,26 @@ def test_a_page_of_a_proxy_in_place_of_the_hub_is_said_and_waited_for(page: byte
     assert next(calls) == 2
     assert told == ["What answered (200) is not a hub: is the address right, or does a proxy answer in its place?"]
     assert not noted
+
+
+def test_a_hub_that_drips_is_given_up_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time and the message never does: the owner would hear nothing for days."""
+    monkeypatch.setattr("cloister.together.agent._PATIENCE", 0.0)
+    stop, told = threading.Event(), list[str]()
+
+    def serve(listening: socket.socket) -> None:
+        with listening.accept()[0] as there:
+            there.recv(65_536)
+            there.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nx")
+            stop.wait()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        hub = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        SiteAgent(site_of("a")).run(hub, stop=stop, told=lambda text: (told.append(text), stop.set()))
+        thread.join()
+    assert told == ["The hub was not reached: it sent more than a message can be, or too slowly"]
 
 
 def test_rows_are_read_anew_when_the_owner_says_so(tmp_path: Path) -> None:

@@ -47,7 +47,8 @@ _OPEN_ROUNDS = 32
 """Rounds whose plans are kept ready; others are made ready again from the journal."""
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before the hub is called again, after one failure and after more."""
-_MOST = 2 * LONGEST
+_MOST, _PATIENCE = 2 * LONGEST, 600.0
+"""Bytes of what a hub sends, and seconds for them: one that drips would hold a party for days, without a word."""
 _PLAN = "plan"
 _LOG = logging.getLogger("cloister.together")
 _WORDS = 2000
@@ -172,12 +173,12 @@ class Caller:
             "Content-Type": "application/octet-stream",
             "Accept-Encoding": "identity",
         }
-        found = bytearray()
+        found, ends = bytearray(), time.monotonic() + _PATIENCE
         with client.stream("POST", url, content=body, headers=headers) as response:
             for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
                 found += part
-                if len(found) > _MOST:
-                    raise httpx.ReadError("it sent more than a message can be")
+                if len(found) > _MOST or time.monotonic() > ends:
+                    raise httpx.ReadError("it sent more than a message can be, or too slowly")
             return response.status_code, bytes(found)
 
 
