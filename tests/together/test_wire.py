@@ -738,19 +738,22 @@ def test_of_several_tables_one_that_cannot_be_read_keeps_no_other_from_its_new_r
     """The log says which, why, and what to write instead."""
     noted, sites = list[tuple[str, dict[str, str]]](), dict[str, Site]()
     ledger, journal, key = Ledger(), MemoryJournal(), key_of("a")
-    for name in ("old", "folk", "new"):
+    for name in ("old", "folk", "new", "gone"):
         (tmp_path / f"{name}.csv").write_text("age,sex\n30,F\n", encoding="utf-8")
         table = cl.PrivateTable(tmp_path / f"{name}.csv", columns=COLUMNS, population="all")
         sites[name] = Site("a", table, budget=MUCH, key=key, ledger=ledger, journal=journal, label=name)
     agent = SiteAgent(sites, stale=lambda: True, note=lambda event, told: noted.append((event, told)))
     for name, text in (("old", "age,sex\n30,F\n40,M\n"), ("folk", ""), ("new", "age,sex\n30,F\n40,M\n50,M\n")):
         (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    (tmp_path / "gone.csv").rename(tmp_path / "moved.csv")
     agent.between()
     instead = "a file whose first line names the columns"
     empty = {"about": "folk", "what": "The source is invalid", "why": "it has no columns", "instead": instead}
-    assert noted == [("read", {"about": "old"}), ("not read", empty), ("read", {"about": "new"})]
+    path = "the path of a file that is there"  # a line of Python would be none of site.toml
+    gone = {"about": "gone", "what": "The source 'gone.csv' is invalid", "why": "there is no such file", "instead": path}
+    assert noted == [("read", {"about": "old"}), ("not read", empty), ("read", {"about": "new"}), ("not read", gone)]
     sizes = [each.rows.aggregate(Aggregation(None)).values["rows"].tolist() for each in agent._parts.values()]  # type: ignore[attr-defined]
-    assert sizes == [[2], [1], [3]]
+    assert sizes == [[2], [1], [3], [1]]
 
 
 def test_a_link_is_followed_anew(tmp_path: Path) -> None:
