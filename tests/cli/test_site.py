@@ -160,6 +160,23 @@ def test_plans_wait_in_words_until_they_are_decided(tmp_path: Path) -> None:
     assert isinstance(run("approve", "none", "--data", str(folder)).exception, cl.InvalidParameter)
 
 
+def test_a_table_whose_file_is_away_keeps_nobody_from_what_was_spent(tmp_path: Path) -> None:
+    """The owner sees it all the same, with the log, and then what is wrong; a program that wants JSON has the refusal alone."""
+    folder = folder_of(tmp_path, "a")
+    said(run("show", "--data", str(folder)))
+    with cl.Ledger(folder / "ledger.db") as ledger:
+        ledger.reserve({"a": cl.ZCDP(1)}, who="the hub", what="a round")
+        ledger.note_not_private("a", who="the hub", what="exact components")
+        AuditLog(folder / "audit-log.jsonl", ledger.derive("audit log", "a")).add("charged", {"about": "7"})
+    (folder / "people.csv").unlink()
+    found = run("show", "--data", str(folder))
+    assert "a: budget ρ = 1000000000000, of which ρ = 1 is spent\nsomething left that is not differentially" in found.output
+    assert "charged: about 7" in found.output
+    assert "people.csv' is not there" in str(found.exception)
+    for refused in (run("show", "--data", str(folder), "--json"), run("show", "--data", str(tmp_path))):
+        assert (refused.exit_code, refused.output) == (1, "")
+
+
 def test_what_no_decimal_is_shows_in_figures(tmp_path: Path) -> None:
     """Steps of a descent cost a site ratios of a hundred digits, which nobody reads; the ledger has them whole."""
     folder, odd = folder_of(tmp_path, "a"), cl.ZCDP(Fraction(7**90, 10**76 + 3))
@@ -426,6 +443,19 @@ def test_a_running_site_follows_the_rules_of_its_owner(tmp_path: Path, monkeypat
     log = [each for each in json.loads(said(run("show", "--data", str(folder), "--json")))["log"] if each["event"] != "refused"]
     assert [each["event"] for each in log] == ["read", "not read", "not read", "read"]
     assert "one of always, ask me, never" in log[2]["why"]
+    assert [each.get("instead", "") for each in log[2:]] == ['"ask me"', ""]
+
+
+@pytest.mark.parametrize(("public", "text", "why"), [("", "", "it has no columns"), ("public = true", "a,a\n1,2\n", "")])
+def test_of_several_tables_the_one_whose_file_is_invalid_is_named(tmp_path: Path, public: str, text: str, why: str) -> None:
+    folder = folder_of(tmp_path, "a")
+    config = (folder / "site.toml").read_text(encoding="utf-8")
+    more = VISITS if not public else VISITS.replace("[tables.visits.columns]", public).partition("age =")[0]
+    (folder / "site.toml").write_text(config.replace("[budgets]", f"{more}\n[budgets]"), encoding="utf-8")
+    (folder / "visits.csv").write_text(text, encoding="utf-8")
+    for command in ("show", "rows"):
+        found = str(run(command, "--data", str(folder)).exception)
+        assert f"The table 'visits': The source is invalid: {why}" in found
 
 
 def test_a_site_of_a_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("gmpy2")
@@ -22,7 +24,7 @@ from cloister.attacks import audit
 from cloister.crypto import AgreementKey, SigningKey
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.noise import Random
-from cloister.together import DistributedPCA, EncryptedVector, Paillier
+from cloister.together import DistributedPCA, EncryptedVector, Journal, Paillier
 from cloister.together.messages import RoundRefused, pack, unpack
 from cloister.together.noisy_moments import BITS, MomentNoise, moments_of
 from cloister.together.proxy import Proxy, ProxyOwner, ProxyPlan, read_total
@@ -259,6 +261,20 @@ def test_one_plan_is_one_sum(keys: Paillier) -> None:
     assert proxy.total() == total
 
 
+def test_one_plan_is_one_sum_whatever_process_the_proxy_is(keys: Paillier, tmp_path: Path) -> None:
+    """Killed after the sum was sent, and brought all messages again with one more, it would send the second."""
+    plan = plan_of(keys, missing=1)
+    sent, total = [owner(plan, name).message(rows_of(name)) for name in NAMES], set[bytes]()
+    for messages in (sent[:3], sent[:0]):
+        proxy = Proxy(plan, SIGNING["proxy"], SEAL, journal=Journal(tmp_path))
+        for message in messages:
+            proxy.take(message)
+        total.add(proxy.total())
+        with pytest.raises(RoundRefused, match="the sum was sent"):
+            proxy.take(sent[3])
+    assert len(total) == 1
+
+
 def test_an_owner_answers_once_and_pays_first(keys: Paillier) -> None:
     plan = plan_of(keys)
     once = owner(plan, "north")
@@ -277,7 +293,9 @@ def test_an_owner_answers_once_and_pays_first(keys: Paillier) -> None:
     assert poor._sent is None
 
 
-@pytest.mark.parametrize("rows", [[[0.0, math.nan, 0.0]], [[0.0, math.inf, 0.0]], [[0.0, 0.0]], [["a", 0, 0]], [0.0]])
+@pytest.mark.parametrize(
+    "rows", [[[0.0, math.nan, 0.0]], [[0.0, math.inf, 0.0]], [[0.0, 0.0]], [["a", 0, 0]], [0.0], [[10**400, 0, 0]]]
+)
 def test_rows_that_are_none_are_refused_without_a_value(keys: Paillier, rows: Any) -> None:
     with pytest.raises(InvalidParameter, match="The rows are invalid: they are numbers, none missing, in 3 columns"):
         owner(plan_of(keys), "north").message(rows)
@@ -329,8 +347,11 @@ def test_keys_and_plans_that_are_none_are_refused(keys: Paillier) -> None:
     for seal in (bytes(32), b"short"):
         with pytest.raises(InvalidParameter, match="no secret follows"):
             owner(replace(plan, seal=seal), "north")
-    with pytest.raises(InvalidParameter, match="another key"):
-        ProxyOwner(plan, "north", SIGNING["south"])
+    for name in ("north", "nort"):
+        with pytest.raises(InvalidParameter, match="no such owner, or another key"):
+            ProxyOwner(plan, name, SIGNING["south"])
+    with pytest.raises(InvalidParameter, match="1 lowest and 3 highest values"):
+        replace(plan, low=(0.0,))
     with pytest.raises(InvalidParameter, match="proxy's keys"):
         Proxy(plan, SIGNING["north"], SEAL)
     for text in (
@@ -380,11 +401,15 @@ def test_parameters_that_mean_nothing(keys: Paillier, how: dict[str, Any], error
             unfitted()
 
 
-@pytest.mark.parametrize("second", [[[1.0, 2.0]], [1.0, 2.0, 3.0], [[1.0], [1.0, 2.0]]])
+@pytest.mark.parametrize(
+    "second", [[[1.0, 2.0]], [1.0, 2.0, 3.0], [[1.0], [1.0, 2.0]], pd.DataFrame(np.eye(3), columns=[*"cab"])]
+)
 def test_owners_of_another_form_are_refused_before_anybody_is_charged(keys: Paillier, second: Any) -> None:
     paid: list[Any] = []
     with pytest.raises(InvalidParameter, match="The owners are invalid"):
-        DistributedPCA(bounds=(0, 1), keys=keys).fit([rows_of("north"), second], charge=paid.append)
+        DistributedPCA(bounds=(0, 1), keys=keys).fit(
+            [pd.DataFrame(rows_of("north"), columns=[*"abc"]), second], charge=paid.append
+        )
     assert not paid
 
 

@@ -154,7 +154,7 @@ def agent() -> SiteAgent:
     return made
 
 
-def request_of(keys: Paillier, holder: KeyHolder, **changed: Any) -> ExactRequest:
+def request_of(keys: Paillier, holder: KeyHolder, rows: int = 1000, **changed: Any) -> ExactRequest:
     from cloister.together.circuits import Moments
     from cloister.together.service_provider import ExactPlan
 
@@ -165,7 +165,7 @@ def request_of(keys: Paillier, holder: KeyHolder, **changed: Any) -> ExactReques
         seal=AgreementKey(b"seal".ljust(32)).public,
         key=keys.public,
         proof=keys.prove(),
-        moments=Moments(features=3, rows=1000, classes=2),
+        moments=Moments(features=3, rows=rows, classes=2),
         low=(0.0,) * 3,
         high=(100.0,) * 3,
     )
@@ -261,6 +261,17 @@ def test_what_fails_with_rows_says_nothing_of_them(agent: SiteAgent, keys: Paill
     assert not any(b"Ada" in each for each in answers)
     assert b"stopped while it read" in answers[1]
     assert agent.site.ledger.unbounded("b"), "the event stands"
+
+
+def test_an_owner_sees_that_there_are_more_rows_than_the_plan_takes(agent: SiteAgent, keys: Paillier) -> None:
+    """The hub hears that sums did not come, and that the owner sees why: so the owner does."""
+    noted = list[str]()
+    agent._note = lambda event, told: noted.append(f"{event}: {told.get('what')}")
+    right = request_of(keys, KeyHolder("keys"), rows=50)
+    said(agent, "exact", right.text)
+    policy_of(agent.site).decide(policy_of(agent.site).plans()[0]["plan"], "allowed")
+    assert "could not send its sums" in said(agent, "exact moments", with_keys(agent, right))
+    assert "failed: The rows are invalid: they are finite numbers in 3 columns, at most 50 rows" in noted
 
 
 def test_sums_of_fewer_than_all_sites_are_of_uniform_numbers(keys: Paillier) -> None:

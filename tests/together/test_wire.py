@@ -21,6 +21,7 @@ import pytest
 import cloister as cl
 from cloister.crypto import SigningKey, canonical_json
 from cloister.errors import CloisterError
+from cloister.ledger import Ledger
 from cloister.privacy import PureDP
 from cloister.session import Count, Question
 from cloister.tables import Aggregation, Column, Compare, Literal
@@ -155,6 +156,27 @@ def test_garbage_in_place_of_an_answer_is_refused_and_the_message_stays() -> Non
         assert call(hub, answers=digest, body=good).status_code == 204  # a second time changes nothing
         thread.join()
     assert [(name, each.kind) for name, each, _ in taken] == [("a", "agreed")]
+
+
+def test_an_answer_that_breaks_off_on_its_way_is_known_and_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+    """A proxy cuts uploads: who asked hears of it when the deadline is over, and the hub's log has no traceback."""
+    coordinator = coordinator_of("abc", wait=0.01)
+    message = pack("request", "r", HUB, HUB_KEY, b"body")
+    fields = {"at": int(time.time()), "roster": roster_of("abc").digest, "answers": hashlib.sha256(message).hexdigest()}
+    poll = base64.b64encode(pack("poll", "", "a", key_of("a"), **fields)).decode()
+    head = f"POST /together/a HTTP/1.1\r\nHost: hub\r\nAuthorization: Cloister {poll}\r\nCloister-Protocol: 1\r\n"
+    with coordinator.serving() as hub:
+        thread = threading.Thread(target=lambda: list(coordinator.ask({"a": message}, "r")))
+        thread.start()
+        while call(hub).content != message:
+            pass
+        with socket.create_connection(("127.0.0.1", int(hub.rpartition(":")[2]))) as there:
+            there.sendall(f"{head}Content-Length: 1000\r\n\r\nhalf".encode())
+        while "broke off" not in str(coordinator.presence["a"]) and not caplog.records:
+            pass
+        assert not caplog.records
+        call(hub, answers=fields["answers"], body=pack("agreed", "r", "a", key_of("a")))
+        thread.join()
 
 
 def test_a_coordinator_is_one_of_its_roster() -> None:
@@ -607,6 +629,26 @@ def test_a_page_of_a_proxy_in_place_of_the_hub_is_said_and_waited_for(page: byte
     assert not noted
 
 
+def test_a_hub_that_drips_is_given_up_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time and the message never does: the owner would hear nothing for days."""
+    monkeypatch.setattr("cloister.together.agent._PATIENCE", 0.0)
+    stop, told = threading.Event(), list[str]()
+
+    def serve(listening: socket.socket) -> None:
+        with listening.accept()[0] as there:
+            there.recv(65_536)
+            there.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nx")
+            stop.wait()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        hub = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        SiteAgent(site_of("a")).run(hub, stop=stop, told=lambda text: (told.append(text), stop.set()))
+        thread.join()
+    assert told == ["The hub was not reached: it sent more than a message can be, or too slowly"]
+
+
 def test_rows_are_read_anew_when_the_owner_says_so(tmp_path: Path) -> None:
     """Without a new start; what can't be read leaves the old rows, and the log says why in words without a row."""
     file, asks, noted, above = tmp_path / "people.csv", list[str](), list[str](), count(17)
@@ -690,6 +732,28 @@ def test_a_file_that_is_written_otherwise_is_read_again_as_it_is_now(
     assert noted == events
     men = Aggregation(None, where=Compare("=", Column("sex"), Literal("M")))
     assert agent.part.rows.aggregate(men).values["rows"].tolist() == [1]  # type: ignore[attr-defined]
+
+
+def test_of_several_tables_one_that_cannot_be_read_keeps_no_other_from_its_new_rows(tmp_path: Path) -> None:
+    """The log says which, why, and what to write instead."""
+    noted, sites = list[tuple[str, dict[str, str]]](), dict[str, Site]()
+    ledger, journal, key = Ledger(), MemoryJournal(), key_of("a")
+    for name in ("old", "folk", "new", "gone"):
+        (tmp_path / f"{name}.csv").write_text("age,sex\n30,F\n", encoding="utf-8")
+        table = cl.PrivateTable(tmp_path / f"{name}.csv", columns=COLUMNS, population="all")
+        sites[name] = Site("a", table, budget=MUCH, key=key, ledger=ledger, journal=journal, label=name)
+    agent = SiteAgent(sites, stale=lambda: True, note=lambda event, told: noted.append((event, told)))
+    for name, text in (("old", "age,sex\n30,F\n40,M\n"), ("folk", ""), ("new", "age,sex\n30,F\n40,M\n50,M\n")):
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    (tmp_path / "gone.csv").rename(tmp_path / "moved.csv")
+    agent.between()
+    instead = "a file whose first line names the columns"
+    empty = {"about": "folk", "what": "The source is invalid", "why": "it has no columns", "instead": instead}
+    path = "the path of a file that is there"  # a line of Python would be none of site.toml
+    gone = {"about": "gone", "what": "The source 'gone.csv' is invalid", "why": "there is no such file", "instead": path}
+    assert noted == [("read", {"about": "old"}), ("not read", empty), ("read", {"about": "new"}), ("not read", gone)]
+    sizes = [each.rows.aggregate(Aggregation(None)).values["rows"].tolist() for each in agent._parts.values()]  # type: ignore[attr-defined]
+    assert sizes == [[2], [1], [3], [1]]
 
 
 def test_a_link_is_followed_anew(tmp_path: Path) -> None:

@@ -172,9 +172,7 @@ def show(data: Path, as_json: bool) -> None:
         else:
             show_key(here.holder.name, here.holder.public)
             click.echo(f"fingerprint {told['exact']}   in plans of exact components")
-            for name in ledger.populations():
-                click.echo(shown(f"{name}: budget {ledger.budget(name)}, of which {ledger.spent(name)} is spent"))
-            show_log(here.log)
+            show_log(here.log, ledger)
     end_if_broken(broken)
 
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cloister.errors import InvalidDeclaration
+from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.parsers import toml_in
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.tables import Domain, PrivateTable, PublicTable
@@ -84,13 +84,15 @@ def _table(name: str, declared: Any, folder: Path) -> PrivateTable | PublicTable
         source = str(folder / source)
         if not Path(source).is_file():
             raise _wrong(name, f"its source {source!r} is not there", 'source = "…", a path from the folder of this file')
-    if declared.get("public"):
-        return PublicTable(source)
-    columns = {column: domain_of(column, kind, table=name, folder=folder) for column, kind in declared.get("columns", {}).items()}
+    public, kinds = declared.get("public"), declared.get("columns", {})
+    columns = {} if public else {column: domain_of(column, kind, table=name, folder=folder) for column, kind in kinds.items()}
     options = {option: declared[option] for option in _PASSED if option in declared}
-    if not options.get("row_is_person"):
+    if not public and not options.get("row_is_person"):
         asked_of_events(columns, options.get("unit"))
-    return PrivateTable(source, columns=columns, **options)
+    try:
+        return PublicTable(source) if public else PrivateTable(source, columns=columns, **options)
+    except CloisterError as error:  # of several tables it is said of which
+        raise type(error)(f"The table {name!r}: {error.what}", why=error.why, instead=error.instead) from None
 
 
 def asked_of_events(columns: Mapping[str, Domain], unit: str | None) -> None:

@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,10 @@ from cloister.cli.written import FOLDER
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.parsers import toml_in
 from cloister.printable import shown
+from cloister.privacy.rational import legible
 
 if TYPE_CHECKING:
+    from cloister.ledger import Ledger
     from cloister.together.owner import AuditLog
 
 CERTIFICATE = click.option(
@@ -83,8 +85,13 @@ def show_key(name: str, public: bytes) -> None:
     click.echo(f"{json.dumps({name: public.hex()})}\nfingerprint {fingerprint(public)}")
 
 
-def show_log(log: AuditLog) -> None:
-    """A line for each entry."""
+def show_log(log: AuditLog, ledger: Ledger, people: Mapping[str, Collection[str]] | None = None) -> None:
+    """A line for each budget, of these people by these names, and one for each entry."""
+    for population, named in (people or {each: (each,) for each in ledger.populations()}).items():
+        budget, spent = legible(ledger.budget(population)), legible(ledger.spent(population))
+        click.echo(shown(f"{', '.join(named)}{': ' * bool(named)}budget {budget}, of which {spent} is spent"))
+        if ledger.unbounded(population):
+            click.echo("something left that is not differentially private: the budget does not bound what is known")
     for entry in log.entries():
         said = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("at", "event", "seal"))
         click.echo(shown(f"{entry['at']}  {entry['event']}: {said}"))

@@ -291,32 +291,27 @@ def show(data: Path, as_json: bool) -> None:
     \b
     cloister site show --data north
     """
-    from cloister.privacy.rational import legible
+    from cloister.ledger import Ledger
+    from cloister.together.owner import AuditLog
 
-    with _opened(data) as here:
-        site, broken = next(iter(here.sites.values())), here.log.broken()
-        tables = {name: _spent(each) for name, each in here.sites.items()}
-        told = {
-            "name": site.name,
-            "key": site.public.hex(),
-            **_spent(site),
-            "tables": tables,
-            "rosters": [signed.roster.digest for signed in site.joined()],
-            "log": list(here.log.entries()),
-            "broken": broken,
-        }
-    if as_json:
-        click.echo(json.dumps(told))
-    else:
-        show_key(site.name, _key(data).public)
-        for population in dict.fromkeys(each["population"] for each in tables.values()):
-            named = [name for name, each in tables.items() if each["population"] == population]
-            of = f"{', '.join(named)}: " if len(tables) > 1 else ""
-            budget, spent = (legible(tables[named[0]][each]) for each in ("budget", "spent"))
-            click.echo(f"{of}budget {budget}, of which {spent} is spent")
-            if tables[named[0]]["unbounded"]:
-                click.echo("something left that is not differentially private: the budget does not bound what is known")
-        show_log(here.log)
+    try:
+        with _opened(data) as here:
+            site, broken = next(iter(here.sites.values())), here.log.broken()
+            tables = {name: _spent(each) for name, each in here.sites.items()}
+            told = {"name": site.name, "key": site.public.hex(), **_spent(site), "tables": tables, "broken": broken}
+            told |= {"rosters": [signed.roster.digest for signed in site.joined()], "log": list(here.log.entries())}
+            if as_json:
+                click.echo(json.dumps(told))
+            else:
+                show_key(site.name, site.public)
+                people = [each.population for each in here.sites.values()]
+                named = {each: [name for name, own in zip(tables, people, strict=True) if own == each] for each in people}
+                show_log(here.log, site.ledger, named if len(tables) > 1 else dict.fromkeys(people, ()))
+    except CloisterError:  # a table that can't be opened keeps nobody from seeing what was spent
+        if not as_json and (data / "ledger.db").exists():
+            with Ledger(data / "ledger.db") as ledger:
+                show_log(AuditLog(data / "audit-log.jsonl", bytes(32)), ledger)
+        raise
     end_if_broken(broken)
 
 
@@ -374,7 +369,7 @@ def _follow(data: Path, here: _Here, seen: list[bytes]) -> None:
             for each, policy in [(each, _policy(data, settings, name, here.sites)) for name, each in here.sites.items()]:
                 each.policy, each.time_limit = policy, settings.time_limit
         except CloisterError as error:
-            event, details = "not read", {"what": error.what, "why": error.why}
+            event, details = "not read", {"what": error.what, "why": error.why, "instead": error.instead}
         here.log.add(event, details)
 
 

@@ -47,7 +47,8 @@ _OPEN_ROUNDS = 32
 """Rounds whose plans are kept ready; others are made ready again from the journal."""
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before the hub is called again, after one failure and after more."""
-_MOST = 2 * LONGEST
+_MOST, _PATIENCE = 2 * LONGEST, 600.0
+"""Bytes of what a hub sends, and seconds for them: one that drips would hold a party for days, without a word."""
 _PLAN = "plan"
 _LOG = logging.getLogger("cloister.together")
 _WORDS = 2000
@@ -92,10 +93,10 @@ class Caller:
     def _answered(self, data: bytes) -> bytes:
         raise NotImplementedError
 
-    def _noted(self, event: str, about: str, what: str = "", why: str = "") -> None:
+    def _noted(self, event: str, about: str, what: str = "", why: str = "", instead: str = "") -> None:
         """Notes why nothing is answered. The sender of a message may call its round anything; and where the disk is full, a no is
         still a no, the party goes on, and its owner is told by its process."""
-        words = {"about": about[:64], "what": what[:_WORDS], "why": why[:_WORDS]}
+        words = {"about": about[:64], "what": what[:_WORDS], "why": why[:_WORDS], "instead": instead[:_WORDS]}
         try:
             self._note(event, {name: shown(text) for name, text in words.items() if text})
         except OSError as error:
@@ -172,12 +173,12 @@ class Caller:
             "Content-Type": "application/octet-stream",
             "Accept-Encoding": "identity",
         }
-        found = bytearray()
+        found, ends = bytearray(), time.monotonic() + _PATIENCE
         with client.stream("POST", url, content=body, headers=headers) as response:
             for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
                 found += part
-                if len(found) > _MOST:
-                    raise httpx.ReadError("it sent more than a message can be")
+                if len(found) > _MOST or time.monotonic() > ends:
+                    raise httpx.ReadError("it sent more than a message can be, or too slowly")
             return response.status_code, bytes(found)
 
 
@@ -202,7 +203,7 @@ class SiteAgent(Caller):
         self._note, self._stale = note or (lambda *_: None), stale
         self.site, *others = self.sites.values()
         self.name, self.key = self.site.name, self.site._key
-        self._parts = self._ready()
+        self._parts = {name: each.part(each.table) for name, each in self.sites.items()}
         self.signed: SignedRoster | None = next(reversed([each.joined() for each in (*others, self.site)][-1]), None)
         self._rounds: OrderedDict[str, SiteRound] = OrderedDict()
         self._exact_keys: OrderedDict[str, AgreementKey] = OrderedDict()
@@ -217,9 +218,6 @@ class SiteAgent(Caller):
         """The rows of the first table."""
         return next(iter(self._parts.values()))
 
-    def _ready(self) -> dict[str, SitePart]:
-        return {name: each.part(each.table) for name, each in self.sites.items()}
-
     def _about(self, table: str) -> SitePart:
         """The rows that the hub has this name for: those there are, or of several those that the owner calls so."""
         found = self.part if len(self._parts) == 1 else self._parts.get(table)
@@ -232,17 +230,17 @@ class SiteAgent(Caller):
         return found
 
     def between(self) -> None:
-        """Makes the rows ready again, as they are now. Rounds that began go on about the rows that they began with; where the new
-        ones can't be read, the old ones stay, and the owner's log says why."""
-        if self._stale():
+        """Makes the rows ready again, as they are now: of each table by itself. Rounds that began go on about the rows that they
+        began with; where new ones can't be read, the old ones stay, and the owner's log says why, and what to write instead."""
+        for name, each in self.sites.items() if self._stale() else ():
             try:
-                self._parts = self._ready()
+                self._parts = {**self._parts, name: each.part(each.table)}
             except CloisterError as error:
-                self._noted("not read", "", error.what, error.why)
+                self._noted("not read", name, error.what, error.why, error.instead)
             except Exception as error:  # its words may hold a row
-                self._noted("not read", "", type(error).__name__)
+                self._noted("not read", name, type(error).__name__)
             else:
-                self._noted("read", "")
+                self._noted("read", name)
 
     def _joined(self, data: bytes, head: Message) -> bytes:
         """A roster that all signed, this site's owner among them: the site takes part under it from now on."""

@@ -459,12 +459,18 @@ class Mailboxes:
         most, round_id = (_SMALL, "") if waiting is None else (waiting.most, waiting.round)
         if waiting is None and answers != hashlib.sha256(self._roster).hexdigest():
             return True  # too late, or for the second time: nobody waits for it
+        from starlette.requests import ClientDisconnect
+
         body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > most:
-                box.presence.problem = f"it sent more than {most:,} bytes"
-                return False
+        try:
+            async for part in request.stream():
+                body += part
+                if len(body) > most:
+                    box.presence.problem = f"it sent more than {most:,} bytes"
+                    return False
+        except ClientDisconnect:
+            box.presence.problem = "its connection broke off before its answer was here"
+            return False
         try:
             found = unpack(bytes(body), None, round_id, {name: box.key})
         except RoundRefused as error:

@@ -72,10 +72,11 @@ class DistributedPCA:
             arrays = [np.asarray(each) for each in owners]
         except (TypeError, ValueError):
             arrays = []
-        if not arrays or any(each.ndim != 2 or each.shape[1] != arrays[0].shape[1] for each in arrays):
+        named = {tuple(each.columns) for each in owners if hasattr(each, "columns")} if arrays else ()
+        if not arrays or any(each.ndim != 2 or each.shape[1] != arrays[0].shape[1] for each in arrays) or len(named) > 1:
             raise InvalidParameter(
                 "The owners are invalid",
-                why="each is an array of rows, of as many columns",
+                why="each is an array of rows, of as many columns, in frames under the same names in the same order",
                 instead="fit([rows_of_one, rows_of_another])",
             )
         keys = self.keys or Paillier.generate(random=self.random)
@@ -176,7 +177,7 @@ class DistributedPCA:
     def _rows(self, given: npt.ArrayLike, columns: int) -> Floats:
         try:
             rows = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             rows = np.empty(0)
         if rows.ndim != 2 or rows.shape[1] != columns:
             raise InvalidParameter("The rows are invalid", why=f"they need {columns} columns", instead="an array of rows")

@@ -46,11 +46,12 @@ from cloister.crypto.paillier import EncryptedVector, Paillier, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, exact, zcdp_within
+from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.messages import refused, unpack
 from cloister.together.noisy_moments import MOST_ROWS, VALUE_BITS, Floats, MomentNoise, NoisyMoments, moments_of
 from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan
 
-MOST_FEATURES, MOST_OWNERS = 2000, 10_000
+MOST_FEATURES, MOST_OWNERS, _TOTAL = 2000, 10_000, "total"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,9 @@ class ProxyPlan(SendingPlan):
             )
         if not 1 <= len(self.low) == len(self.high) <= MOST_FEATURES:
             raise InvalidParameter(
-                f"{len(self.low)} columns are not supported", why=f"from 1 to {MOST_FEATURES} are", instead="fewer columns"
+                f"{len(self.low)} lowest and {len(self.high)} highest values are not supported",
+                why=f"each of 1 to {MOST_FEATURES} columns has one of both",
+                instead="low=(0.0, …), high=(1.0, …)",
             )
         ends = np.array([self.low, self.high], dtype=np.float64)
         if not np.isfinite(ends).all() or (ends[0] > ends[1]).any() or np.abs(ends).max() > 1e100:
@@ -173,15 +176,23 @@ class ProxyOwner(Sender[ProxyPlan]):
 
 
 class Proxy(Receiver[ProxyPlan]):
-    """Who adds. It has no key that reads, and keeps the product alone."""
+    """Who adds. It has no key that reads, and keeps the product alone. A `journal` outlasts its process: one sum still."""
 
-    def __init__(self, plan: ProxyPlan, key: SigningKey, seal: AgreementKey, *, random: Random | None = None) -> None:
+    def __init__(
+        self,
+        plan: ProxyPlan,
+        key: SigningKey,
+        seal: AgreementKey,
+        *,
+        journal: Journal | None = None,
+        random: Random | None = None,
+    ) -> None:
         super().__init__(plan, "proxy", key, seal, random)
         self._total: EncryptedVector | None = None
-        self._sent: bytes | None = None
+        self._kept = (journal or MemoryJournal()).of(plan.id)
 
     def _check_open(self) -> None:
-        if self._sent is not None:
+        if self._kept.get(_TOTAL) is not None:
             raise refused("the sum was sent, and a second would show this message alone", "another plan")
 
     def _add(self, found: EncryptedVector) -> None:
@@ -189,14 +200,14 @@ class Proxy(Receiver[ProxyPlan]):
 
     def total(self) -> bytes:
         """For the user, once enough owners have answered. The same bytes if asked again, and no message is taken after it."""
-        with self._once:
-            if self._sent is not None:
-                return self._sent
-            if self._total is None or len(self._digests) < self.plan.least:
-                raise refused(f"{len(self._digests)} owners answered, and {self.plan.least} must", "the messages of the others")
-            hidden = self._total.hidden_again(random=self._random)
-            self._sent = self._packed("total", hidden.to_json().encode())
-            return self._sent
+        with self._once, self._kept.locked():
+            if (sent := self._kept.get(_TOTAL)) is None:
+                if self._total is None or len(self._digests) < self.plan.least:
+                    why = f"{len(self._digests)} owners answered, and {self.plan.least} must"
+                    raise refused(why, "the messages of the others")
+                sent = self._packed("total", self._total.hidden_again(random=self._random).to_json().encode())
+                self._kept.put(_TOTAL, sent)
+            return sent
 
 
 def read_total(plan: ProxyPlan, keys: Paillier, data: bytes) -> NoisyMoments:
@@ -217,7 +228,7 @@ def _rows(given: npt.ArrayLike, features: int) -> Floats:
     """An owner's rows, checked at the owner."""
     try:
         rows = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         rows = np.empty(0)
     if rows.ndim != 2 or rows.shape[1] != features or len(rows) > MOST_ROWS or not np.isfinite(rows).all():
         raise InvalidParameter(

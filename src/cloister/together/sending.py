@@ -125,7 +125,8 @@ class Sender(Generic[Plan]):
 
     def __init__(self, plan: Plan, name: str, key: SigningKey, random: Random | None) -> None:
         if plan.owners.get(name) != key.public:
-            raise InvalidParameter(f"The owner {name!r} is invalid", why="the plan has another key for it", instead="its own key")
+            why, instead = "the plan has no such owner, or another key for it", "its own name and key"
+            raise InvalidParameter(f"The owner {name!r} is invalid", why=why, instead=instead)
         plan.check_key()
         plan.cipher(AgreementKey.generate(), plan.seal)  # a seal that hides nothing is refused here, before a charge
         self.plan, self.name, self._key, self._random = plan, name, key, random

@@ -121,7 +121,7 @@ def _from_ibis(table: Any) -> Source:
 
 def _file(path: Path) -> Source:
     if not path.is_file():
-        instead = 'cl.PrivateTable("people.csv", columns={…})'
+        instead = "the path of a file that is there"
         raise InvalidDeclaration(f"The source {path.name!r} is invalid", why="there is no such file", instead=instead)
     parquet = is_parquet(path)
     if parquet or any(suffix.lower() in (".csv", ".tsv", ".txt") for suffix in path.suffixes[-2:]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloister.crypto import AgreementKey, canonical_json
-from cloister.errors import AccessDenied, EngineError
+from cloister.errors import AccessDenied, CloisterError, EngineError
 from cloister.tables import PrivateTable
 from cloister.together.exact.request import ExactRequest, Floats, result_of
 from cloister.together.messages import refused, unbundled, unpack
@@ -114,7 +114,7 @@ class ExactSite:
                 values, labels = _rows(self._part.rows, self._site.table, request)
             return owner.message(values, labels)
         except Exception as error:
-            failed = type(error).__name__
+            failed = f"{error.what}: {error.why}" if isinstance(error, CloisterError) else type(error).__name__
         self._note("failed", {"about": request.id, "what": failed})
         raise EngineError(
             f"The site {self._site.name!r} dropped out",
