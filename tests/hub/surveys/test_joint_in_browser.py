@@ -190,6 +190,7 @@ def answered(address: str, number: str, visit: Any, helper: Helper) -> str:
     page.get_by_label("How old are you?").fill("77")
     page.get_by_role("button", name="Split and send").click()
     expect(page.get_by_text("Your shares have arrived.")).to_be_visible()
+    page.get_by_text("Exact bytes").click()
     accessible(page)
     shot(page, "joint-thanks")
     (report,) = [each for each in sent if each.method == "POST"]
