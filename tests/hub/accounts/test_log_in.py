@@ -202,3 +202,6 @@ def test_pages_lead_to_the_log_in_and_the_api_says_401(world: World) -> None:
     assert answer.status_code == 401
     assert answer.json()["code"] == "not-logged-in"
     assert answer.headers["www-authenticate"] == "Bearer"
+    late = browser.client.post("/account/password", data={"form_token": "of a session that has ended"})
+    assert late.status_code == 401
+    assert "what you typed is not kept" in late.text

@@ -54,6 +54,8 @@ def test_from_the_form_to_what_an_owner_takes_away(served: tuple[Play, str], vis
     expect(main).to_contain_text("waits for a free worker")
     assert Workers(play.house.hub, 0).run_one()
     page.reload()
+    told = [each.strip() for each in page.locator("main dt").all_text_contents()]
+    assert told == ["Who", "Submitted", "Begun", "Ended"], "the link says where the result is: no stored name, and no id"
     page.get_by_role("link", name="Open the result").click()
     expect(main).to_contain_text("Handed to the owners of")
     expect(main).to_contain_text("2 parts")

@@ -196,6 +196,8 @@ def test_an_owner_who_goes_takes_the_whole_along(play: Play) -> None:
     assert play.ask("SELECT AVG(age) AS age FROM everybody").status_code == 201
     for path, status in (("", 200), ("/manage", 200)):
         assert play.study.client.get(f"/datasets/everybody{path}").status_code == status, path
+    manage = play.study.client.get("/datasets/everybody/manage", headers={"Accept-Language": "zh-CN"}).text
+    assert ">多个所有者</td>" in manage, "a version says where its rows are, in the words of the page"
     assert "Each owner decides who may ask" in play.analyst.client.get("/datasets/everybody").text
 
 

@@ -250,6 +250,15 @@ def test_a_draft_and_a_closed_survey_take_nothing(field: Field) -> None:
     assert "closed" in field.house.client().get(f"/s/{number}").text
 
 
+def test_a_closed_survey_awaits_no_results(field: Field) -> None:
+    number = field.opened()
+    assert "Results appear here as they come in" in field.ana.client.get(f"/surveys/{number}").text
+    field.ask("POST", f"/{number}/close")
+    page = field.ana.client.get(f"/surveys/{number}").text
+    assert "No one answered." in page
+    assert "as they come in" not in page
+
+
 def test_a_survey_takes_nothing_while_its_author_is_blocked(field: Field) -> None:
     """Nobody could read what came in, or close it."""
     number, open_page = field.opened(), field.house.client()

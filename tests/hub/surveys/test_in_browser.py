@@ -109,6 +109,7 @@ def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any,
     page.get_by_role("button", name="Change them by chance").click()
     leaving = page.locator("#leaving").text_content()
     assert stored(page) == {"careful"}, "the levels, until the report is sent; no answer"
+    page.get_by_text("Exact bytes").click()
     accessible(page)
     shot(page, f"survey-leaving-{width}")
     before = len(sent)

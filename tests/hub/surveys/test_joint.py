@@ -130,6 +130,29 @@ def test_the_page_with_the_helpers_link_is_loaded_again_and_the_link_holds(joint
     assert joint.call(number, secret, {})["state"] == "joining"
 
 
+def test_the_page_that_waits_for_a_helper_is_loaded_again_when_one_joins(joint: Joint) -> None:
+    """It went on saying that nobody had joined, and showed no fingerprint to compare."""
+    number = joint.made(SMOKES)
+    secret, page, ana = joint.ask("POST", f"/{number}/link")["secret"], f"/joint-surveys/{number}", joint.ana.client
+
+    def address() -> str:
+        return html.unescape(re.findall(r'data-poll="([^"]+)"', ana.get(page).text)[0])
+
+    alone = address()
+    assert "X-Go" not in ana.get(alone).headers
+    helper = Helper.made(
+        joint.folder / "helper", JointSurvey.from_dict(joint.call(number, secret, {})["survey"]), link="#", name="R"
+    )
+    joint.call(number, secret, {"name": "R", "key": helper.public.hex()})
+    helper.close()
+    assert ana.get(alone).headers["X-Go"] == page
+    joined = address()
+    assert "X-Go" not in ana.get(joined).headers
+    joint.ask("POST", f"/{number}/open")
+    assert ana.get(joined).headers["X-Go"] == page
+    assert "X-Go" not in ana.get(address()).headers
+
+
 def test_what_is_out_of_order_is_refused_and_changes_nothing(joint: Joint) -> None:
     number = joint.made(SMOKES)
     joint.ask("POST", f"/{number}/open", status=409)

@@ -131,6 +131,22 @@ def test_the_invitation_of_a_page_is_the_one_in_its_address(served: tuple[Field,
         assert not page.evaluate("Object.keys(sessionStorage).length")
 
 
+def test_shares_for_a_survey_that_was_discarded_are_late_and_not_invalid(
+    served: tuple[Field, str], visit: Any, tmp_path: Path
+) -> None:
+    field, address = served
+    number = opened(served, tmp_path)
+    page: Page = visit(address, expected=("404",)).page(f"/j/{number}")
+    page.get_by_label("yes", exact=True).check()
+    for act in ("/close", ""):
+        asked = field.house.client().request(
+            "POST" if act else "DELETE", f"/api/v1/joint-surveys/{number}{act}", headers=field.ana.bearer
+        )
+        assert asked.status_code < 300
+    page.get_by_role("button", name="Split and send").click()
+    expect(page.get_by_role("alert")).to_contain_text("the survey is closed")
+
+
 def test_a_browser_without_https_is_told_what_it_lacks(served: tuple[Field, str], visit: Any, tmp_path: Path) -> None:
     """Over http from another machine a browser has no `crypto.subtle`: the survey is not at fault."""
     number = opened(served, tmp_path)
@@ -190,6 +206,7 @@ def answered(address: str, number: str, visit: Any, helper: Helper) -> str:
     page.get_by_label("How old are you?").fill("77")
     page.get_by_role("button", name="Split and send").click()
     expect(page.get_by_text("Your shares have arrived.")).to_be_visible()
+    page.get_by_text("Exact bytes").click()
     accessible(page)
     shot(page, "joint-thanks")
     (report,) = [each for each in sent if each.method == "POST"]

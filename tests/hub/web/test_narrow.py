@@ -11,11 +11,12 @@ import pytest
 
 from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.privacy import ApproxDP
-from tests.hub.house import Clock, House, Visitor
+from tests.hub.house import PEOPLE, Clock, House, Visitor, people_rows
 from tests.hub.web.browser import accessible, browser, serve, visit  # noqa: F401
 from tests.tiers import some_by_day
 
 POPULATION = "riverside university hospital patients 2024"
+LONG = "emergency_admissions_of_the_northern_hospitals_by_month_2026"
 PURPOSE = "and_of_everything_that_follows_from_it_in_one_word" * 2
 
 
@@ -48,6 +49,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., str]) -
     budget = ApproxDP("2.123456789", "0.000000123")
     data_set = house.sample_data_set(owner=owner, population=POPULATION, budget=budget)
     actions = ("dataset.see", "question.ask", "release.see", "release.share", "budget.see")
+    declared = {"columns": {**PEOPLE["columns"], LONG: {"kind": "integer", "low": 0, "high": 9}}}
+    rows = people_rows() | {LONG: [1] * 300}
+    house.sample_data_set(LONG, owner=owner, readers=[analyst], declaration=declared, rows=rows)
     share = {"epsilon": "0.987654321", "delta": "0.0000001"}
     house.grant(data_set, analyst, by=owner, actions=actions, share=share)
     body = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.123456789", "purpose": PURPOSE}
@@ -58,7 +62,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., str]) -
 
 
 @some_by_day("width", [360, 390, 1400], lambda width: width == 360)
-@pytest.mark.parametrize("which", ["budget", "own budget", "trail", "own acts", "uses", "release"])
+@pytest.mark.parametrize(
+    "which", ["budget", "own budget", "trail", "own acts", "uses", "release", "data sets", "columns", "declaration"]
+)
 def test_nothing_sticks_out(place: Place, visit: Callable[..., object], which: str, width: int) -> None:  # noqa: F811
     budget = f"/budgets/{POPULATION.replace(' ', '%20')}"
     who, path, word = {
@@ -67,6 +73,9 @@ def test_nothing_sticks_out(place: Place, visit: Callable[..., object], which: s
         "trail": (place.steward, "/trail?purpose=EVERYTHING", PURPOSE),
         "own acts": (place.analyst, "/trail/mine", PURPOSE),
         "uses": (place.owner, "/trail/uses", PURPOSE),
+        "data sets": (place.analyst, "/datasets", LONG),
+        "columns": (place.analyst, f"/datasets/{LONG}", LONG),
+        "declaration": (place.owner, f"/datasets/{LONG}/declaration", LONG),
         "release": (place.analyst, f"/releases/{place.release}", "0.123456789"),
     }[which]
     page = place.look(visit, who, path, width)

@@ -149,7 +149,7 @@ def _running(routes: Pages) -> None:
         with hub.database.reading() as db:
             row = joint.seen_joint(hub, db, caller, number)
             answer = render(request, "surveys/joint_reports.html", reports=joint.reports_of(db, row))
-        if state not in (row.state, "helped" if row.helper else row.state):
+        if state != ("helped" if row.helper and row.state == "joining" else row.state):
             answer.headers["X-Go"] = f"/joint-surveys/{row.id}"
         return answer
 

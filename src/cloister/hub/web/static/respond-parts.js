@@ -104,7 +104,7 @@ export async function deliver(address, report) {
   try {
     const answer = await fetch(address, { method: "POST", body, headers, credentials: "omit", referrerPolicy: "no-referrer" });
     if (answer.status === 201) return ""; // a page that something on the way put in the hub's place says 200
-    const said = { 403: words.used, 409: words.closed, 429: words.busy }[answer.status];
+    const said = { 403: words.used, 404: words.closed, 409: words.closed, 429: words.busy }[answer.status];
     return said ?? (answer.status >= 400 && answer.status < 500 ? words.invalid : words.unreachable);
   } catch {
     return words.unreachable;
