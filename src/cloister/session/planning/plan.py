@@ -361,8 +361,9 @@ def _delta_each(spend: Spend, delta: Fraction, shapes: Sequence[Shape]) -> Fract
         better = 'budget=cl.ZCDP("0.5", delta="1e-6")' if spend.measure == "zcdp" else 'budget=cl.ApproxDP(1, "1e-6")'
         key = next(axis.key for axis in shapes[0].grid.axes if axis.size is None)
         named = f'"{key}"' if isinstance(key, str) and '"' not in key else "…"
-        declared = f"columns={{{named}: cl.Category([…])}}"
-        raise UnsupportedQuery("Undeclared keys are not supported", why=why, instead=f"{declared} or {better}")
+        raise UnsupportedQuery(
+            "Undeclared keys are not supported", why=why, instead=f"columns={{{named}: cl.Category([…])}} or {better}"
+        )
     return delta / len(shapes)
 
 

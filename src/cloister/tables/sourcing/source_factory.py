@@ -77,11 +77,10 @@ def _recognised(source: Any) -> Source:
         if frame is None:
             raise unreadable(f"The {module} frame", PLAIN)
         return FrameSource(frame, f"{module} frame")
-    kind = type(source).__name__
     raise InvalidDeclaration(
-        f"A source of type {kind} is invalid",
+        f"A source of type {type(source).__name__} is invalid",
         why="it is not a path, a dictionary of lists, a frame, an Ibis table, a postgresql:// or an sc:// address",
-        instead=_TURNED.get(kind, 'cl.PrivateTable("people.csv", columns={…})'),
+        instead=_TURNED.get(type(source).__name__, 'cl.PrivateTable("people.csv", columns={…})'),
     )
 
 
