@@ -85,9 +85,9 @@ def show_key(name: str, public: bytes) -> None:
     click.echo(f"{json.dumps({name: public.hex()})}\nfingerprint {fingerprint(public)}")
 
 
-def show_log(log: AuditLog, ledger: Ledger, people: Mapping[str, Collection[str]] | None = None) -> None:
-    """A line for each budget, of these people by these names, and one for each entry."""
-    for population, named in (people or {each: (each,) for each in ledger.populations()}).items():
+def show_log(log: AuditLog, ledger: Ledger | None = None, people: Mapping[str, Collection[str]] | None = None) -> None:
+    """A line for each entry; before them one for each budget of a ledger, of these people by these names."""
+    for population, named in (people or {each: (each,) for each in ledger.populations()}).items() if ledger is not None else ():
         budget, spent = legible(ledger.budget(population)), legible(ledger.spent(population))
         click.echo(shown(f"{', '.join(named)}{': ' * bool(named)}budget {budget}, of which {spent} is spent"))
         if ledger.unbounded(population):
