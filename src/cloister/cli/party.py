@@ -87,11 +87,12 @@ def show_key(name: str, public: bytes) -> None:
 
 def show_log(log: AuditLog, ledger: Ledger | None = None, people: Mapping[str, Collection[str]] | None = None) -> None:
     """A line for each entry; before them one for each budget of a ledger, of these people by these names."""
-    for population, named in (people or {each: (each,) for each in ledger.populations()}).items() if ledger is not None else ():
-        budget, spent = legible(ledger.budget(population)), legible(ledger.spent(population))
-        click.echo(shown(f"{', '.join(named)}{': ' * bool(named)}budget {budget}, of which {spent} is spent"))
-        if ledger.unbounded(population):
-            click.echo("something left that is not differentially private: the budget does not bound what is known")
+    if ledger is not None:
+        for population, named in (people or {each: (each,) for each in ledger.populations()}).items():
+            budget, spent = legible(ledger.budget(population)), legible(ledger.spent(population))
+            click.echo(shown(f"{', '.join(named)}{': ' * bool(named)}budget {budget}, of which {spent} is spent"))
+            if ledger.unbounded(population):
+                click.echo("something left that is not differentially private: the budget does not bound what is known")
     for entry in log.entries():
         said = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("at", "event", "seal"))
         click.echo(shown(f"{entry['at']}  {entry['event']}: {said}"))
