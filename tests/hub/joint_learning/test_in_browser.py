@@ -62,6 +62,8 @@ def test_from_the_form_to_what_an_owner_takes_away(served: tuple[Play, str], vis
     accessible(page)
     page.goto(served[1] + "/joint-results")
     accessible(page)
+    costs = page.locator("td[data-label=Cost]").first.inner_text().splitlines()
+    assert [each.split(" ", 3)[-1] for each in costs if each.startswith("ε")] == ["everybody", "north", "south"], "a line each"
 
     owner = opened(served, visit, "/joint-learning", play.owners["south"])
     expect(owner.locator("main")).to_contain_text("Handed to you")

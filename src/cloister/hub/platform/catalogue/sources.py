@@ -87,8 +87,8 @@ def pooled_source(hub: Hub, ids: Sequence[str], name: str) -> PooledSource:
         if row is None or version is None or row.state != "open":
             raise Conflict(
                 f"The data set {name} can't be asked",
-                why="a data set that it is made of is closed",
-                instead="the same when its owner has opened that one again",
+                why="a data set that it is made of is closed or deleted",
+                instead="the same when its owner has opened that one again, or a new one without it: /pools",
             )
         table = table_of(row, source_of(hub, row, version), version.id)
         if not isinstance(table, PrivateTable):
