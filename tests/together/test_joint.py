@@ -449,7 +449,7 @@ def test_what_is_no_sum_is_refused_by_name_and_costs_nothing(sql: str, words: st
 
 
 def test_no_row_and_no_exact_value_leaves_a_site() -> None:
-    from cloister.learn import LinearSVC
+    from cloister.learn import GaussianNB, LinearSVC, evaluate_table, fit_and_score_table
     from cloister.tables import Aggregation, prepare
 
     table = joint_of(sites_of())
@@ -458,6 +458,11 @@ def test_no_row_and_no_exact_value_leaves_a_site() -> None:
             LinearSVC(epsilon=1).fit_table(session, "people", features=["age"], target="sex", spend=1)
         with pytest.raises(cl.UnsupportedQuery, match="rows of 'people' are not available"):
             session.row_access("people")
+        with pytest.raises(cl.UnsupportedQuery, match="A score by rows of 'people' is not supported"):
+            fit_and_score_table(session, GaussianNB(epsilon=1), "people", features=["age"], target="sex", spend=1)
+        model = GaussianNB(epsilon=1).fit_table(session, "people", features=["age"], target="sex", spend=1)
+        with pytest.raises(cl.UnsupportedQuery, match="A score by rows of 'people' is not supported"):
+            evaluate_table(session, model, "people", "sex", spend=1)
     with prepare(table) as prepared:
         for ask in (lambda: prepared.aggregate(Aggregation(table)), lambda: prepared.rows(["age"]), prepared.owner_report):
             with pytest.raises(cl.EngineError, match="only sums with noise leave them"):

@@ -114,8 +114,10 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
         both = session.sql("SELECT sex, COUNT(*) AS n FROM everybody GROUP BY sex", spend=400).to_pydict()
         assert both["n"] == [2 * each for each in alone["n"]]  # the same sample twice, and no noise to speak of
     rows = {"table": "everybody", "method": "LogisticRegression", "features": ["age"], "target": "sex", "spend": "50"}
-    refused = play.analyst.client.post("/api/v1/models", json=rows, headers=play.analyst.bearer)
-    assert (refused.status_code, "hands no rows to a method" in refused.text) == (422, True), "before a job is made of it"
+    judged = {**rows, "method": "GaussianNB", "held_out": "0.25"}
+    for asked, why in ((rows, "hands no rows to a method"), (judged, "a score reads rows")):
+        refused = play.analyst.client.post("/api/v1/models", json=asked, headers=play.analyst.bearer)
+        assert (refused.status_code, why in refused.text) == (422, True), "before a job is made of it"
     order = {"table": "everybody", "columns": ["age", "sex"], "spend": "50", "method": "pairs"}
     assert play.analyst.client.post("/api/v1/synthetic-tables", json=order, headers=play.analyst.bearer).status_code == 202
     assert Workers(play.house.hub, 0).run_one()

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.learn.assessment.judging import Judge, Measure, judge_of, measure_of, parted
 from cloister.learn.assessment.scores import Score
 from cloister.learn.frame.base import PrivateModel
@@ -56,6 +56,7 @@ def evaluate_table(
         raise InvalidParameter(
             f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="model.score(X, y)"
         )
+    check_judges(table, declaration)
     chosen = measure_of(model, measure)
     judge = judge_of(model, chosen)
     method = Judging(model=model, judge=judge, encoder=encoder_of(model, declaration), target=target)
@@ -95,6 +96,7 @@ def fit_and_score_table(
         raise InvalidParameter(
             f"{table!r} is invalid", why="a private model learns from a private table", instead="fit_and_score(model, X, y)"
         )
+    check_judges(table, declaration)
     encoder = Encoder.of(declaration.columns, checked_features(model, features, target))
     fitted: PrivateModel = clone(model)
     declare(fitted, encoder, declaration, target)
@@ -107,6 +109,13 @@ def fit_and_score_table(
     share = method.share(outcome.cost, declaration)
     numbers = np.asarray(outcome.values["sums"], dtype=np.float64)
     return fitted, judge_of(fitted, chosen).answer(numbers, share, outcome.cost, marked=outcome.marked)
+
+
+def check_judges(name: str, declaration: PrivateTable) -> None:
+    """Refuse rows that no engine hands out, also for a model that is made of sums."""
+    if not declaration.abilities.rows:
+        why, instead = "its engine gives sums with noise alone, and a score reads rows", "a model without a score, by fit_table"
+        raise UnsupportedQuery(f"A score by rows of {name!r} is not supported", why=why, instead=instead)
 
 
 @dataclass(frozen=True, kw_only=True)

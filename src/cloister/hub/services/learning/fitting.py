@@ -183,9 +183,12 @@ class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
     def rehearse(self, found: ReadyTable[Training]) -> None:
         """Learn from a few made-up rows first: a wrong parameter is found before anything is charged."""
         model, encoder = declared(found.order, found.table)
+        from cloister.learn.assessment.judged_tables import check_judges
         from cloister.learn.assessment.made_up import fit_within, made_up
         from cloister.learn.frame.first_question import check_readable
 
+        if found.order.held_out:
+            check_judges(found.order.table, found.table)
         check_readable(model, found.order.table, found.table, encoder, found.cost)
         try:
             X, y = made_up(model, encoder, _FEW)
