@@ -468,13 +468,10 @@ class Mailboxes:
                 if len(body) > most:
                     box.presence.problem = f"it sent more than {most:,} bytes"
                     return False
-        except ClientDisconnect:
-            box.presence.problem = "its connection broke off before its answer was here"
-            return False
-        try:
             found = unpack(bytes(body), None, round_id, {name: box.key})
-        except RoundRefused as error:
-            box.presence.problem = f"it sent an answer that was refused: {error.why}"
+        except (ClientDisconnect, RoundRefused) as error:
+            why = getattr(error, "why", "its connection broke off before it was here")
+            box.presence.problem = f"it sent an answer that was refused: {why}"
             return False
         if waiting is None:
             box.presence.problem = f"it refused the roster: {refusal(found).why}" if found.kind == "refused" else ""

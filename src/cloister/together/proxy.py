@@ -179,13 +179,7 @@ class Proxy(Receiver[ProxyPlan]):
     """Who adds. It has no key that reads, and keeps the product alone. A `journal` outlasts its process: one sum still."""
 
     def __init__(
-        self,
-        plan: ProxyPlan,
-        key: SigningKey,
-        seal: AgreementKey,
-        *,
-        journal: Journal | None = None,
-        random: Random | None = None,
+        self, plan: ProxyPlan, key: SigningKey, seal: AgreementKey, journal: Journal | None = None, random: Random | None = None
     ) -> None:
         super().__init__(plan, "proxy", key, seal, random)
         self._total: EncryptedVector | None = None

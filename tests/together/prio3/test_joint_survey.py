@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -301,6 +303,23 @@ def test_a_survey_is_read_back_and_answers_are_checked() -> None:
         with pytest.raises(CloisterError, match="link is invalid") as refused:
             HelperCalls(link)
         assert ("over https alone" in str(refused.value)) == (not link.startswith("https"))
+
+
+def test_a_leader_that_drips_is_given_up_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time and the page never does: the helper would hang without a word."""
+    monkeypatch.setattr("cloister.together.prio3.helper._PATIENCE", 0.0)
+
+    def serve(listening: socket.socket) -> None:
+        with listening.accept()[0] as there:
+            there.recv(65_536)
+            there.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{")
+            there.recv(1)  # until the helper hangs up
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as threads:
+        threads.submit(serve, listening)
+        link = f"http://127.0.0.1:{listening.getsockname()[1]}/joint-surveys/a#b"
+        with HelperCalls(link) as calls, pytest.raises(InvalidParameter, match=r"not reached: .* or too slowly"):
+            calls.terms()
 
 
 def test_the_twin_in_node() -> None:

@@ -421,7 +421,9 @@ def _shaped(program: Program, party: Party, labels: Blocks) -> dict[str, Blocks]
 
 
 def refused(why: str) -> RoundRefused:
-    """A message that the protocol does not allow."""
-    return RoundRefused(
-        "A message was refused", why=why, instead="the message as the other party's program writes it, once and in order"
-    )
+    """A message that the protocol does not allow, or that did not come."""
+    what, instead = "A message was refused", "the message as the other party's program writes it, once and in order"
+    if why in (_STOPPED, _SILENT):
+        what = "The circuit ended early"
+        instead = "a new one when the other party is back; of a service provider, by a plan with a new key"
+    return RoundRefused(what, why=why, instead=instead)

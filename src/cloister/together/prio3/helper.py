@@ -16,6 +16,7 @@ import base64
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from hashlib import sha256
@@ -38,8 +39,8 @@ CREATE TABLE report (nonce TEXT PRIMARY KEY, digest TEXT NOT NULL, said TEXT NOT
 HELPER_FILE = "helper.db"
 _PAUSES = (1.0, 2.0, 5.0, 15.0, 30.0)
 _IDLE = 2.0
-_MOST = 64_000_000
-"""Bytes of one answer of a leader."""
+_MOST, _PATIENCE = 64_000_000, 3600.0
+"""Bytes of one answer of a leader, and seconds for them."""
 
 
 class Helper:
@@ -298,15 +299,15 @@ class HelperCalls:
     def _sent(self, body: Mapping[str, Any]) -> dict[str, Any]:
         import httpx
 
-        found = bytearray()
+        found, ends = bytearray(), time.monotonic() + _PATIENCE
         try:
             with self._client.stream("POST", self._address, json=dict(body), headers=self._headers) as response:
                 if response.status_code >= 500:  # of something in between, which knows nothing of the link
                     raise httpx.ReadError(f"it answered {response.status_code}")
                 for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
                     found += part
-                    if len(found) > _MOST:
-                        raise httpx.ReadError("it sent more than a page can be")
+                    if len(found) > _MOST or time.monotonic() > ends:
+                        raise httpx.ReadError("it sent more than a page can be, or too slowly")
         except httpx.HTTPError as error:
             raise InvalidParameter(
                 "The hub was not reached", why=str(error) or type(error).__name__, instead="the link, later"
