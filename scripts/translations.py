@@ -44,7 +44,16 @@ BELOW = (
     "lazily.py",
     *(
         f"learn/**/{each}.py"
-        for each in ("class_tables", "from_tables", "kmeans_tables", "budget_account", "parameters", "regression_tables", "trees")
+        for each in (
+            "budget_account",
+            "class_tables",
+            "from_tables",
+            "judged_tables",
+            "kmeans_tables",
+            "parameters",
+            "regression_tables",
+            "trees",
+        )
     ),
     "learn/linear_models/poisson.py",
     *(f"ledger/{each}.py" for each in ("book", "measure", "opening", "operations", "writer")),
@@ -59,7 +68,19 @@ BELOW = (
     "query/postprocessing/*.py",
     *(
         f"session/**/{each}.py"
-        for each in ("answer", "buying", "door", "grid", "limits", "lineage", "narrowing", "plan", "refinement", "table_snapshot")
+        for each in (
+            "abilities",
+            "answer",
+            "buying",
+            "door",
+            "grid",
+            "limits",
+            "lineage",
+            "narrowing",
+            "plan",
+            "refinement",
+            "table_snapshot",
+        )
     ),
     *(f"session/**/{each}.py" for each in ("afford", "prepared_cache")),
     *(f"session/**/{each}.py" for each in ("rehearsal", "scrubbed", "shape", "sharing", "spend", "threshold", "view", "within")),

@@ -57,9 +57,10 @@ def _declared(column: str, question: Question) -> str:
 def check_rows(name: str, declaration: Declared) -> None:
     """Refuse rows of a table whose engine hands none out."""
     if not declaration.abilities.rows:
-        steps = 'LogisticRegression(method="gradient"), PoissonRegressor(), or ' if declaration.abilities.row_sums else ""
         raise UnsupportedQuery(
             f"The rows of {name!r} are not available",
             why="its engine gives sums with noise alone, and hands no rows to a method",
-            instead=f"{steps}a method that is made of counts and sums, such as GaussianNB, LinearRegression, KMeans or PCA",
+            instead="a method that is made of counts and sums, such as GaussianNB, LinearRegression, KMeans or PCA"
+            if not declaration.abilities.row_sums
+            else 'LogisticRegression(method="gradient"), PoissonRegressor(), GaussianNB, LinearRegression, KMeans or PCA',
         )
