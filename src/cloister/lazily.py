@@ -4,8 +4,6 @@ What a package imports for type checkers alone is what it offers: each line unde
 as `from cloister.ledger.ledger import Ledger as Ledger`, and nothing is imported before somebody asks for the name.
 """
 
-from __future__ import annotations
-
 import gc
 import re
 import sys

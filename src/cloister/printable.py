@@ -11,8 +11,6 @@ characters and noncharacters. The list is written out, so that it is the same in
 the same (`local/browser/cloister-survey.js`).
 """
 
-from __future__ import annotations
-
 import html
 import json
 import math

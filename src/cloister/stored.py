@@ -5,8 +5,6 @@ module is called in the code. Each class that is written down has a `Stored` bes
 change, and the class and its fields may. A field that got another name since is given with both, the stored name first.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields

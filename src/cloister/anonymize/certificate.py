@@ -3,8 +3,6 @@
 It is made of the table that leaves, read again as a stranger would read it, and never of what a search believes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ declaration has them: clamped to its bounds, what it does not list missing, a pl
 that says nothing of the order they had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -2,8 +2,6 @@
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
 
-from __future__ import annotations
-
 import glob
 import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ between two entries of a column, and the least δ at ε is the hockey-stick dive
 pair of rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

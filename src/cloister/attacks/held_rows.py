@@ -6,8 +6,6 @@ stretched feature by feature in a way that is told. What it can't see: a row tha
 canary audit is the judge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -14,8 +14,6 @@ right at most e^{2ε}·(rate of the others) + (1 + e^ε)·δ of the time (`Attri
 rows without them is it e^ε and δ. A portrait is that of a class that one row makes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

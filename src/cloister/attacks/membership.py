@@ -19,8 +19,6 @@ fixed row, refutes the guarantee (that is what `audit_model` is for). Of what is
 twice (`AttributeInference.most_under`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 

@@ -9,8 +9,6 @@ hold together with the stated confidence, and every number below follows from th
 - δ₀-approximate ρ-zCDP implies (ε(ρ, δ′), δ₀ + δ′) for every δ′ (`ZCDP.to_approx`); the audit takes the best δ′ of a list.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

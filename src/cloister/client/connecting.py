@@ -1,7 +1,5 @@
 """Opening a session with a hub: where it is, who asks, and how both prove it."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import ssl

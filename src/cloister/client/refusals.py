@@ -4,8 +4,6 @@ The hub's problem details (RFC 9457) name the kind of error in `code`. A kind th
 that was sent too often, is a `HubError`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

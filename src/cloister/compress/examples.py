@@ -1,7 +1,5 @@
 """Faces drawn by a formula, for examples and tests: so many people, each several times, with and without glasses."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ centred Gram matrix K̄ = QΛQᵀ. A discriminant in that space is the linear on
 (K̄EK̄ + ρ′K̄, K̄² + ρK̄), where E averages within classes. There is no inverse: an attacker learns one.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 import numpy as np

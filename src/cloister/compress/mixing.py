@@ -5,8 +5,6 @@ The first two look like hiding, and hide little. A linear map with a public or g
 and Kargupta, PKDD 2006).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal, Self
 

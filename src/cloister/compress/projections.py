@@ -15,8 +15,6 @@ attackers make of rows that were projected. After S. Y. Kung, "Compressive priva
 learning", IJCNN 2017 (RUCA).
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeAlias

@@ -1,7 +1,5 @@
 """Canonical text: equal values have equal bytes, so that a digest, a signature or a chain of them means the value."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

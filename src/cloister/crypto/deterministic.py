@@ -4,8 +4,6 @@ What it shows: the length, and which texts that are bound to the same place are 
 where equality may be seen; in return it needs no nonce, so no counter that a restored backup would set back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cloister.crypto.keyring import WrongKey

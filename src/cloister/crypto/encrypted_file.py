@@ -15,8 +15,6 @@ A chunk is handed on as soon as its own tag is right, before the chunks after it
 after the last one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Iterator

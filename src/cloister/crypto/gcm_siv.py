@@ -5,8 +5,6 @@ authenticates; here it shows that two equal texts in one place are equal, and no
 What it shows otherwise is the length, to the byte: the caller pads.
 """
 
-from __future__ import annotations
-
 from cloister.crypto.keyring import KEY_BYTES, WrongKey
 from cloister.noise import default_random
 

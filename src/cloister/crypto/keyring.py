@@ -6,8 +6,6 @@ key, and a signature is HMAC-SHA-256 under the key for its purpose. A program th
 own: two programs that hold the same master key then share no derived key.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hmac
 import os

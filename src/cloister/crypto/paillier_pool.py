@@ -5,8 +5,6 @@ decrypting is asked for) over a pipe of this program's own; each makes its table
 randomness. What they give is what `PublicKey.encrypt` and `Paillier.decrypt` give.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor

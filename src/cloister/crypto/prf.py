@@ -5,8 +5,6 @@ for each stream, which HMAC derives, so no block is used for two purposes. The w
 lists of words are the same text.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 

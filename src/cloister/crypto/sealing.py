@@ -5,8 +5,6 @@ authenticated with it: who relays it can neither change that nor seal the same s
 `identities.py` and `gcm_siv.py`. Who sealed it is not said.
 """
 
-from __future__ import annotations
-
 from cloister.crypto.gcm_siv import RandomizedCipher
 from cloister.crypto.identities import KEY_BYTES, AgreementKey
 

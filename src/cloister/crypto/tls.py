@@ -4,8 +4,6 @@ A context opens no connection; that is for whoever holds a socket. What a file o
 key, fails as `ssl.SSLError` or `OSError`: only the caller knows by which name its user gave the file.
 """
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

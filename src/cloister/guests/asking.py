@@ -5,8 +5,6 @@ what it makes of them is post-processing. So the code needs no trust, and its ow
 of them may follow from answers (sequential composition, adaptively chosen: Rogers et al. 2016; the ledger's bound counts).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import time

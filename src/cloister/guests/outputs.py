@@ -1,7 +1,5 @@
 """What a guest may return: so many numbers, each within bounds that are declared before any row is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

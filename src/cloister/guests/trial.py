@@ -14,8 +14,6 @@ kernel, and nobody has read it yet.
 (1, ['test_none'])
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

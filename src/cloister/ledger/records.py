@@ -1,7 +1,5 @@
 """What a ledger hands out: reservations, charges, stored releases, lines, and what is wrong with them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -17,8 +17,6 @@ thresholds find, R_s the sensitive ones among them, a dash for after:
 (Oliveira & Zaïane 2002, 2003; Verykios et al. 2004.) A share of nothing is 0. Rules below the thresholds are none.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ each item and a row for each basket. Tables are pandas, polars or Arrow frames, 
 missing basket is refused, since nobody knows whose it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -4,8 +4,6 @@ The universe of items is declared, and so is how many items of a basket count: n
 to `max_size` items of the universe, whether anybody holds them or not.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

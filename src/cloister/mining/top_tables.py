@@ -5,8 +5,6 @@ unit count is its `max_rows`. Where the basket is the unit, one person's basket 
 baskets, all of them together are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The geometric mechanism: discrete Laplace noise by its textbook parameter ε, clamped to a public range if one is declared."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

@@ -6,8 +6,6 @@ be added or removed before the local sensitivity exceeds the proposed bound. For
 (`median_distance`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ by more than a step or two. Noise fitted to that local sensitivity would itself 
 does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

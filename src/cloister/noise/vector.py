@@ -5,8 +5,6 @@ It serves what changes by a bounded *length*: the solution of a regularised conv
 objective. Independent Laplace noise scaled to the same L2 sensitivity would cost √d·ε.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

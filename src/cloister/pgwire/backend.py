@@ -5,8 +5,6 @@ next statement. All methods block and are called from threads, those of one sess
 its client has gone, since a charge stands whatever happens. A refusal is a `CloisterError`, whose text must tell nothing private.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

@@ -3,8 +3,6 @@
 It is a SELECT in another dress: asked, charged and refused as that is. Nothing is copied in, and no table is copied out.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

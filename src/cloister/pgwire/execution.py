@@ -4,8 +4,6 @@ Planning, declaring and describing never spend; only a question that runs under 
 when it runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ The first two parts of a cloister error (what, why) make the message, the third 
 purpose gets a fixed text: its own words may hold a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

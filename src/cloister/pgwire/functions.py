@@ -14,8 +14,6 @@ Traceback (most recent call last):
 cloister.errors.UnsupportedQuery: The call is not supported: ...
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

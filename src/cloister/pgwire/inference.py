@@ -12,8 +12,6 @@ These say what PostgreSQL says, also where an element or `x` is NULL. An array i
 what is compared with anything else, a subquery or a column, is left as it stands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from cloister.pgwire.failures import Refused

@@ -4,8 +4,6 @@ The spelling is made here, never taken over: a number is printed again, a text g
 literal, whatever it holds. Types that are not listed are refused by name.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import struct

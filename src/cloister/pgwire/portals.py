@@ -6,8 +6,6 @@ A cursor of SQL is a portal with a name, as in PostgreSQL: FETCH, Execute and De
 What it found stays for as long as the portal, so reading it again, or to and fro, charges nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ A message is a letter, a length and a body; the first one of a connection has no
 refuses what it cannot read as a breach of the protocol, and no length is believed before it was compared with a limit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Statements from their texts. The first words decide; a question's text is left as it was written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from cloister.pgwire.copying import copy

@@ -1,7 +1,5 @@
 """What a statement gives back: columns, rows, a tag, and what the client is told beside them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A text that cannot be read goes to the door if any declared name stands in it, s
 roads lead nowhere: the catalogue holds nothing private, and the door charges only what was set to be spent.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

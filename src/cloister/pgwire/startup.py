@@ -6,8 +6,6 @@ needs a salted verifier that was made when the password was set. Of a token only
 can be made; keeping one beside it would be one more thing to steal. TLS protects the token on its way.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import re

@@ -3,8 +3,6 @@
 `reading.py` reads them. A question's text is left as it was written; who answers it is decided in `routing.py`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

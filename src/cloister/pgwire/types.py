@@ -4,8 +4,6 @@ Answers need whole numbers, real numbers, text, dates and truth values; catalogu
 `typsend` writes, text what its output functions write with ISO dates.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable

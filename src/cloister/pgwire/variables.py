@@ -4,8 +4,6 @@ There is no default spend. Tools preview and refresh by themselves, so whoever s
 rolls back takes the spend with it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import timedelta, timezone, tzinfo

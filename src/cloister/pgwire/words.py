@@ -5,8 +5,6 @@ asked. The rules are those of PostgreSQL's own lexer with `standard_conforming_s
 comments within comments, `$1` for parameters.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

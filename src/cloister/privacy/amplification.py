@@ -4,8 +4,6 @@ They amplify only as long as the secret is kept: nobody may learn who was sample
 rounded up.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from cloister.errors import InvalidParameter, NotConvertible

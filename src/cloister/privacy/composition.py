@@ -19,8 +19,6 @@ A popular form of the advanced theorem, 2ε√(2k·ln(1/δ′)), is wrong: for k
 where `optimal` proves that no general theorem can claim less than 311.8, and Laplace noise alone needs 258.306.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from fractions import Fraction

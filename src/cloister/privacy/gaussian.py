@@ -10,8 +10,6 @@ Everything is stated in μ², which is rational where Δ² and σ² are, and whi
 μ₁, …, μₖ tell as much as one of μ² = Σμᵢ² (Dong, Roth & Su 2022, Corollary 3.3).
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any

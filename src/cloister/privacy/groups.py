@@ -1,7 +1,5 @@
 """What a promise for one unit says of several units, and of neighbours defined otherwise."""
 
-from __future__ import annotations
-
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, guarantee_of
 from cloister.privacy.precision import context, real, up

@@ -1,7 +1,5 @@
 """Exact privacy parameters: from what a person writes to a `Fraction`, and back to a float that never promises too much."""
 
-from __future__ import annotations
-
 import math
 import numbers
 import re

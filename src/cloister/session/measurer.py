@@ -4,8 +4,6 @@ A `Door` is one. Another may stand before it and see what is asked, as a job doe
 measurer runs everywhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Protocol

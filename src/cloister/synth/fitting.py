@@ -1,7 +1,5 @@
 """From a table to a synthetic model: the door measures, the rest is post-processing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

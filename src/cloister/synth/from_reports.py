@@ -12,8 +12,6 @@ where central noise stays: tens of thousands of people are few. Cells of one tab
 `model.answer` tells values, and no margins; those of single tables are in `MarginalTables.margin`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -13,8 +13,6 @@ McSherry 2009, theorem 4). It needs that which population a person is in depends
 sum of their costs. Models of one population are refused: the same people may be in both, and would be counted twice.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ States follow from declarations, or from what was released (`discretizing.py`), 
 likely as every other, unless a released shape says otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

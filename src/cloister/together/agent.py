@@ -6,8 +6,6 @@ bytes. The plan of a round is kept with them; how many numbers it has, the site 
 with the words that the site's owner sees: what an error says that is not one of ours stays here.
 """
 
-from __future__ import annotations
-
 import base64
 import ctypes
 import hashlib

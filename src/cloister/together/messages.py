@@ -6,8 +6,6 @@ The header says which round the message is of, its kind, and who wrote it. The s
 it, so a message of another round, of another kind or of another party is refused: a replay is one of these.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ past counts less. A release that is far from all that was foreseen makes every m
 It is post-processing of what was published, and costs nothing.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ asked of a release in place of the traces says what linkage is left: of syntheti
 none is that person's, and a share near that of chance is what a guarantee looks like from there.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any

@@ -24,8 +24,6 @@ complete row adds nothing. So the vectors move by at most 1, 1, 1, 1 and W in L1
 (or ρ) for that; shares add up to the spend. ∎
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -7,8 +7,6 @@ of them looks for a change and which reports for new values, and a sliding filte
 Their uniform, distribution and absorption are LPU, LPD and LPA there.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

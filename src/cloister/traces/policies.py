@@ -20,8 +20,6 @@ waste it.
 ==============  ==========================================================================================
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -17,8 +17,6 @@ scales. Proof: the tree's cells are declared. At each level a group adds g·m = 
 level has its share of ε (or ρ) for that, and they add up to the spend. The rest is post-processing. ∎
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

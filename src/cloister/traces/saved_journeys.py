@@ -3,8 +3,6 @@
 Nothing in it is exact, and reading one runs no code: what is not such a model is refused.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from fractions import Fraction

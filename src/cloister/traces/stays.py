@@ -10,8 +10,6 @@ point between. Both ends of that and three places between are looked at for all 
 is left.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any

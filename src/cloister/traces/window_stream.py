@@ -4,8 +4,6 @@ At each step a policy (`policies.py`) says what may be spent on looking and on p
 window's ε before anything private is read; an estimator makes the table of the step from what was published so far.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

@@ -20,8 +20,6 @@ measurement of these attacks on these cells, and no bound: better attacks may co
   cells whose value's count it finds, but for the direction; with the order, these are the cells themselves.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the sealed store refuses with. No message holds a value, or a name from a document."""
 
-from __future__ import annotations
-
 from cloister.errors import CloisterError
 
 

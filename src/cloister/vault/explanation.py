@@ -1,7 +1,5 @@
 """What a query leaks, said before it runs, from the filter and the declarations alone: no record is read and nothing is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

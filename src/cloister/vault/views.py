@@ -11,8 +11,6 @@ filters hold of every document; joined documents are those with the same value i
 returned. That a filter finds nothing says so of shown fields alone. How long an answer takes depends on more than is shown.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence

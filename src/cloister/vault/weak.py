@@ -21,8 +21,6 @@ a probability of m·n·2^−30 to show. Sketch: digits of different prefixes are
 shows by itself where a digit is 0 or 2^31; of one prefix the digits are F and F + 1, which says no more than where two differ.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Sequence
 from typing import Any

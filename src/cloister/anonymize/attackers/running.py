@@ -1,7 +1,5 @@
 """Every attacker that can be run on a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an attacker has, and what an attack came to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

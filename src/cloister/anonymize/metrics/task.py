@@ -1,7 +1,5 @@
 """What a table is still good for: how well a classifier predicts a column from the quasi-identifiers, before and after."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

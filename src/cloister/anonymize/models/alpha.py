@@ -1,7 +1,5 @@
 """(α, k)-anonymity: classes of k rows, in which no sensitive value has more than a share α."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What a privacy model is: a condition on each class."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """t-closeness: a sensitive column is spread over each class nearly as it is over the whole table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """δ-disclosure privacy: in no class is a sensitive value much more likely, or much less, than in the whole table."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

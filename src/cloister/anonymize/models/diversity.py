@@ -1,7 +1,5 @@
 """ℓ-diversity: every class has ℓ well-represented sensitive values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """k-anonymity: nobody stands in a class of fewer than k rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """β-likeness: no class makes a sensitive value much more likely than it is in the whole table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

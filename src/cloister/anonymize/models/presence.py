@@ -1,7 +1,5 @@
 """δ-presence and k-map: whether somebody is in the table at all, when the attacker has the list of everybody."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar

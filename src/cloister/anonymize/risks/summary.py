@@ -1,7 +1,5 @@
 """`risk`: is this table anonymous? Every number of it in one look."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """SafePub: a k-anonymous table that is (ε, δ)-differentially private, because nobody knows who was sampled and nobody looked."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 Groups are MDAV's. What else the models ask is met afterwards: a class that does not joins its nearest neighbour, until all do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar

@@ -5,8 +5,6 @@ long as some of them can be kept (ARX calls that local transformation). Then eac
 would cut it, and says the smallest label that all its rows have in common.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

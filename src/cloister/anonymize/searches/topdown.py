@@ -5,8 +5,6 @@ work" stays. Every row with the same value has the same label, so a published co
 overlaps.
 """
 
-from __future__ import annotations
-
 import heapq
 import time
 from dataclasses import dataclass, replace

@@ -9,8 +9,6 @@ few seconds and runs once more. It may even do so while the first is still at wo
 one that is second to store its answer gives the other's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import threading

@@ -4,8 +4,6 @@ The rows that a model is judged by are as private as those that it learnt from. 
 one part and judging by the other costs the greater of the two, and not their sum; `fit_and_score` does both.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

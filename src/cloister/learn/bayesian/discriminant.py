@@ -1,7 +1,5 @@
 """Linear discriminant analysis: the means of the classes, one covariance for all of them, and Bayes' rule."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The classes' counts, sums, sums of squares and counts of values are released with noise, once; the model follows from them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ ball.py has the sums and their noise, noisy_mean.py the mean and the spread that
 where they begin; kmeans_tables.py has the rounds of a table's own engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ noisy_mean.py buys the mean and the spread, which fix the ball that rows are dra
 power.py are the ways.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace

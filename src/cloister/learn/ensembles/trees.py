@@ -20,8 +20,6 @@ their share has the scale 1/ε (Ghosh, Roughgarden & Sundararajan 2009). The tre
 What happens to the counts afterwards (shrinking towards the node above, by public weights) is post-processing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Logistic regression with a guarantee: two classes or several."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Poisson regression with a guarantee: how often something happens, by gradients."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A linear support vector machine with a guarantee: the hinge loss with its corner rounded."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Several attributes of each person: one of them asked, drawn by chance, or all of them with a share of ε each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Direct encoding and binary randomised response: the truth with one probability, any other value by chance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The values that a question may have, in their order: public, declared, never looked up."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hadamard response: one column of a matrix of signs, more likely where its sign agrees with the value's row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Local hashing: a value is hashed to a few by a function of one's own, and the hash is randomised; the function is told."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache

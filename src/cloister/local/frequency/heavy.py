@@ -1,7 +1,5 @@
 """Heavy hitters: the frequent ones of strings that nobody has listed, found prefix by prefix; each person reports once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

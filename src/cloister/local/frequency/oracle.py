@@ -4,8 +4,6 @@ An oracle says how one value becomes a report (`_report`), what is counted of re
 (`_read`). Everything else is the same for all of them and stands here, or, where it is the same for numbers, in protocol.py.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from typing import Any

@@ -1,7 +1,5 @@
 """Count mean sketch, and its Hadamard form of one bit: a value hashed by one of many functions, to one of many buckets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction

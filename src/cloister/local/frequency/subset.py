@@ -1,7 +1,5 @@
 """Subset selection: a set of values, which holds the true one more often than not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import combinations

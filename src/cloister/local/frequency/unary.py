@@ -1,7 +1,5 @@
 """Unary encodings: a bit for each value of the domain, kept or raised by coins; symmetric (SUE) and optimised (OUE)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Angles, times of day, days of the year: the optimal piecewise mechanism on a circle."""
 
-from __future__ import annotations
-
 import cmath
 import math
 from functools import cached_property

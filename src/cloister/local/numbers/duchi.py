@@ -1,7 +1,5 @@
 """Duchi's mechanism: a report of one sign for each coordinate. The best at small ε, for means alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Hybrid: a coin chooses between the piecewise mechanism and Duchi's, so that the worst case is that of the better one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Laplace noise at the source: the simplest mechanism, and at every ε the worse for it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

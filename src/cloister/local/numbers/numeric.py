@@ -5,8 +5,6 @@ means (`_means`). Everything else is the same for all of them and stands here, o
 protocol.py.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The optimal piecewise mechanism on a line: reports stay in the interval, as near to the truth as windows allow."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction

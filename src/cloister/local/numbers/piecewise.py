@@ -1,7 +1,5 @@
 """Piecewise and square wave: a window around the truth is more likely than the rest. One for means, one for shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property

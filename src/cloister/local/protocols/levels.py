@@ -1,7 +1,5 @@
 """People who choose their own ε: a group for each level, and the groups' own estimates added."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

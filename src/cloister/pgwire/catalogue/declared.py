@@ -1,7 +1,5 @@
 """What the catalogue knows about tables: numbers, types, and their declarations in words. All of it is public."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

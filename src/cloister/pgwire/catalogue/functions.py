@@ -4,8 +4,6 @@ What is on neither list is refused: the sandbox could do no harm with it, but a 
 that say about what does not exist here (indexes, rules, sizes) give NULL or nothing.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 

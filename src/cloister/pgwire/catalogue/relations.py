@@ -4,8 +4,6 @@ Facts of PostgreSQL's interface, a line a table: its name, then its columns by t
 Most tables are always empty here, since nothing has an index, a trigger or a rule.
 """
 
-from __future__ import annotations
-
 _WORDS = """
 +oid:UINTEGER +oids:UINTEGER[] +text:VARCHAR +texts:VARCHAR[] +bool:BOOLEAN +int2:SMALLINT
 +int2s:SMALLINT[] +int4:INTEGER +int8:BIGINT +real:FLOAT +time:TIMESTAMP

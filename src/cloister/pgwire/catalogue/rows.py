@@ -3,8 +3,6 @@
 Sizes of private tables are not known here, so none is told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

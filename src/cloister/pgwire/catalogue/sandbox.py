@@ -4,8 +4,6 @@ It has no files, no network, no extensions and no names of Python objects; its s
 limited. It is made when a client first asks for it, and its tables when a query first names them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from datetime import date, datetime, time

@@ -5,8 +5,6 @@ that depend on them, and the new lines of the history; then the NotPrivate event
 depended on the records gets its event before it leaves, too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Sequence

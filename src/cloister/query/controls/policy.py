@@ -1,7 +1,5 @@
 """A policy of controls: what an owner asks of every answer to trusted insiders, in one frozen object."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -11,8 +11,6 @@ Guarantee: that of the questions, by their composition (Dwork & Roth 2014, Theor
 above is a function of released tables and public ones (post-processing, Proposition 2.1 there).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

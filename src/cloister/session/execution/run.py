@@ -5,8 +5,6 @@ and lets out nothing but the plain values that it releases. The door cannot chec
 author, and `cloister.attacks.audit` is there to test that trust.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

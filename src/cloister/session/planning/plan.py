@@ -4,8 +4,6 @@ error.
 It is computed from declarations alone, so it spends nothing and shows nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

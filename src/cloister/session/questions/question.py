@@ -4,8 +4,6 @@ a condition.
 A `Question` is pure data made from public names. The crafts write questions; only the session answers them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

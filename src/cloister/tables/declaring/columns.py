@@ -14,8 +14,6 @@ NULL as a key: with `nullable=True` the rows without a value form one more group
 + 1; its position among the groups is `size`). Otherwise they fall in no group.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from abc import ABC, abstractmethod

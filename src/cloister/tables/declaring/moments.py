@@ -5,8 +5,6 @@ second are cut off, and a leap second is the last second of its minute. What lie
 no code: a reading put at the edge would be counted at an hour at which nothing happened.
 """
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import dataclass
 from typing import Any, ClassVar

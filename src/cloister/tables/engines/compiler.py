@@ -5,8 +5,6 @@ widened to 64 bits before it is done, and to 38 decimal digits where the declare
 make it fail.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ products of codes. A sum is refused when it could pass 2¹²⁶ within the decla
 overflow (promise 5).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

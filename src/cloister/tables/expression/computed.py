@@ -5,8 +5,6 @@ any fraction (a third of a euro) and the range may be a single value, which no o
 of its period, so months make a key of twelve groups a year and not of 365.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from dataclasses import dataclass, field

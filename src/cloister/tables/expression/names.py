@@ -1,7 +1,5 @@
 """Names as SQL writes them: in quotes where they would be read as something else without."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -4,8 +4,6 @@ Two columns that are compared or stacked must count in the same steps from the s
 divides both steps and the distance of the origins, so every value keeps its exact value; all of it is whole-number arithmetic.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Conditions in words, for plans: SQL as a person would write it."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable
 from fractions import Fraction

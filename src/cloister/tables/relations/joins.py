@@ -4,8 +4,6 @@ Both are joins inside one unit. A unit's derived rows are pairs of its own rows,
 of them, and their number is at most the product of the two bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

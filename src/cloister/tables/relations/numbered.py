@@ -1,8 +1,6 @@
 """Rows of one person in an order of their own: with their number (ROW_NUMBER, RANK and DENSE_RANK within the person), and each
 beside what the row before it says: how one state leads to the next."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

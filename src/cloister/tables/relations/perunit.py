@@ -3,8 +3,6 @@
 This is not a release: its rows are as private as those it is made of, and as exact.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass

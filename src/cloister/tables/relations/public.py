@@ -4,8 +4,6 @@ A public table is no secret, so its rows may be counted: how many of them have o
 value that is not exactly a value of the private column's domain matches nothing: 400 among ages declared 0 to 120 is not 120.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import json

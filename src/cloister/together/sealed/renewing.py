@@ -14,8 +14,6 @@ A difference that is added twice, or to another batch, gives sums that mean noth
 renews twice has two keys for the same rows: their beginning is the same, so no key holder puts both in one sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

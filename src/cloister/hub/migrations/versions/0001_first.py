@@ -1,7 +1,5 @@
 """The first tables."""
 
-from __future__ import annotations
-
 from alembic import op
 
 from cloister.hub.migrations.tables import create_table

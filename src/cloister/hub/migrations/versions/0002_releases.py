@@ -1,7 +1,5 @@
 """Releases of every kind in one table; kinds of owner views."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -1,7 +1,5 @@
 """Streams."""
 
-from __future__ import annotations
-
 from cloister.hub.migrations.tables import create_table
 
 revision = "0003"

@@ -1,7 +1,5 @@
 """Data sets that are made of others."""
 
-from __future__ import annotations
-
 from cloister.hub.migrations.tables import create_table
 
 revision = "0004"

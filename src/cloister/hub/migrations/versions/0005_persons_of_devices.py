@@ -1,7 +1,5 @@
 """Whose a device of a stream is."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

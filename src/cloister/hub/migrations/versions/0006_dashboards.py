@@ -1,7 +1,5 @@
 """Dashboards."""
 
-from __future__ import annotations
-
 from cloister.hub.migrations.tables import create_table
 
 revision = "0006"

@@ -1,7 +1,5 @@
 """Published views of answers."""
 
-from __future__ import annotations
-
 from cloister.hub.migrations.tables import create_table
 
 revision = "0007"

@@ -1,7 +1,5 @@
 """Reviews of algorithms near rows, and their versions."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -1,7 +1,5 @@
 """The declarations that earlier versions were asked under."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

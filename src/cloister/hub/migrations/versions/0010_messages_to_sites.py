@@ -1,7 +1,5 @@
 """Messages to sites that processes leave for one another, and when each site last called."""
 
-from __future__ import annotations
-
 from cloister.hub.migrations.tables import create_table
 
 revision = "0010"

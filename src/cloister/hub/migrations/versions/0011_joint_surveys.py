@@ -1,7 +1,5 @@
 """Surveys whose answers two servers add up."""
 
-from __future__ import annotations
-
 from cloister.hub.migrations.tables import create_table
 
 revision = "0011"

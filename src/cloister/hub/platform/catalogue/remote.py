@@ -4,8 +4,6 @@ What a version keeps is one text, under the hub's key. Who answers for it calls 
 there; what another process asks, a worker too, comes through the database (`SharedPost`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time
