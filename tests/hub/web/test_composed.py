@@ -69,8 +69,8 @@ VALUES = frozenset(
         whole whose widest widths window within words written wrong zcdp
         at hourly kept most_range most_streams no_answer until wait
         most_points drawn projections shares components listed longest_separator most_nodes problem twice
-        cell south west north east latitude longitude
-        parts_of_a_person command docs honest key_bytes least_share levels log_level mode offered_roles parties present proxy source
+        cell south west north east latitude longitude parts_of_a_person
+        command docs honest key_bytes least_share levels log_level mode offered_roles parties present proxy source
         """,
     )
 )
