@@ -5,6 +5,8 @@ and the environment wins over the file. A name that is not known is refused. `ch
 odd or weak about a choice.
 """
 
+from __future__ import annotations
+
 import ipaddress
 import re
 from collections.abc import Mapping

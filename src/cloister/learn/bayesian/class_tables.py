@@ -118,8 +118,8 @@ def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Seq
         nulls = release.readings[f"nulls:{name}"]
         missing, noise = nulls.values.astype(np.float64)[places], variance(nulls.terms)
         lacks.append(domain.nullable or bool((missing > 3 * noise**0.5).any()))
-        sizes.append(counts[-1] + missing)
-        own.append(3 * parts[-1] + noise)
+        sizes.append(counts[-1] + missing * lacks[-1])
+        own.append(3 * parts[-1] + noise * lacks[-1])
     part = np.array(parts)  # a step of noise is more of a narrow block than of a wide one
     size, size_variance = np.mean(sizes, axis=0), float(sum(own)) / len(own) ** 2
     return ClassMoments(
