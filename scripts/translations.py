@@ -55,12 +55,17 @@ BELOW = (
             "trees",
         )
     ),
-    "learn/linear_models/poisson.py",
+    *(f"learn/{each}.py" for each in ("clustering/kmeans", "clustering/noisy_mean", "decomposition/pca", "frame/encoding")),
+    *(
+        f"learn/{each}.py"
+        for each in ("linear_models/linear", "linear_models/linear_classes", "linear_models/poisson", "networks/neural")
+    ),
     *(f"ledger/{each}.py" for each in ("book", "measure", "opening", "operations", "writer")),
     *(
         f"local/{each}.py"
         for each in ("numbers/interval", "survey/composed", "survey/models", "survey/question", "survey/questions")
     ),
+    "noise/allowance.py",
     "noise/mechanism.py",
     "noise/shares.py",
     *(f"privacy/{each}.py" for each in ("conversion", "guarantee", "precision", "rational")),
@@ -115,8 +120,7 @@ BELOW = (
     "guests/outputs.py",
     "guests/package.py",
     "guests/sandbox/environments.py",
-    "synth/pooling.py",
-    "synth/states.py",
+    *(f"synth/{each}.py" for each in ("choosing", "fitting", "pooling", "rules", "states", "workload")),
     *(f"together/{each}.py" for each in ("coordinator", "joint", "pooled", "prio3/joint_survey", "roster")),
     *(f"together/sealed/{each}.py" for each in ("batches", "renewing", "sums", "table")),
     "traces/moments.py",

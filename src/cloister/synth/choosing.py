@@ -164,7 +164,9 @@ class Purse:
         """Pays, or refuses: whatever a schedule does, no more is spent than there was."""
         if not 0 < part <= self.left:
             raise InvalidParameter(
-                f"The part {part} of the spend is not left", why=f"{self.left} is", instead="a schedule that ends before"
+                f"The part {part} of the spend is not left",
+                why=f"{self.left} of it is left",
+                instead="a schedule that ends before",
             )
         self.left -= part
 

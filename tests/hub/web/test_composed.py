@@ -70,6 +70,7 @@ VALUES = frozenset(
         at hourly kept most_range most_streams no_answer until wait
         most_points drawn projections shares components listed longest_separator most_nodes problem twice
         cell south west north east latitude longitude parts_of_a_person
+        cuts rate hidden most_of_all states promised texts shortest most_rules most_terms
         command docs honest key_bytes least_share levels log_level mode offered_roles parties present proxy source
         """,
     )
