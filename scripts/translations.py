@@ -38,6 +38,7 @@ BELOW = (
         f"anonymize/{each}.py"
         for each in ("encoded", "held", "models/diversity", "models/k", "searches/at_levels", "searches/unmet")
     ),
+    *(f"anonymize/hierarchies/{each}.py" for each in ("dates", "hierarchy", "intervals", "ladder", "masking", "table")),
     "compress/from_tables.py",
     "compress/scatter.py",
     "crypto/keyring.py",
@@ -87,7 +88,7 @@ BELOW = (
             "table_snapshot",
         )
     ),
-    *(f"session/**/{each}.py" for each in ("afford", "prepared_cache")),
+    *(f"session/**/{each}.py" for each in ("afford", "bias", "builder", "prepared_cache", "running", "summing")),
     *(f"session/**/{each}.py" for each in ("rehearsal", "scrubbed", "shape", "sharing", "spend", "threshold", "view", "within")),
     *(
         f"tables/**/{each}.py"
@@ -106,6 +107,9 @@ BELOW = (
         )
     ),
     *(f"tables/**/{each}.py" for each in ("encrypted", "expression/places", "expressions", "guard", "labels")),
+    *(f"tables/declaring/{each}.py" for each in ("places", "regions")),
+    "tables/expression/distances.py",
+    *(f"tables/relations/{each}.py" for each in ("numbered", "public", "public_values", "related", "relation")),
     *(
         f"tables/**/{each}.py"
         for each in ("joins", "lines", "plain", "quotients", "scalar", "source_factory", "sources", "table", "texts", "workspace")
@@ -119,10 +123,13 @@ BELOW = (
     "guests/code.py",
     "guests/outputs.py",
     "guests/package.py",
-    "guests/sandbox/environments.py",
+    "guests/declared.py",
+    "guests/trial.py",
+    *(f"guests/sandbox/{each}.py" for each in ("environments", "processes", "wasm")),
     *(f"synth/{each}.py" for each in ("choosing", "fitting", "pooling", "rules", "states", "workload")),
     *(f"together/{each}.py" for each in ("coordinator", "joint", "pooled", "prio3/joint_survey", "roster")),
     *(f"together/sealed/{each}.py" for each in ("batches", "renewing", "sums", "table")),
+    "traces/journeys.py",
     "traces/moments.py",
     "traces/watch.py",
     "session/execution/stepping.py",

@@ -71,6 +71,7 @@ VALUES = frozenset(
         most_points drawn projections shares components listed longest_separator most_nodes problem twice
         cell south west north east latitude longitude parts_of_a_person
         cuts rate hidden most_of_all states promised texts shortest most_rules most_terms
+        most_read most_regions most_corners corners character narrow wide outside most_journeys metres
         command docs honest key_bytes least_share levels log_level mode offered_roles parties present proxy source
         """,
     )
