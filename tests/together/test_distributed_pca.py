@@ -293,12 +293,21 @@ def test_an_owner_answers_once_and_pays_first(keys: Paillier) -> None:
     assert poor._sent is None
 
 
+MASKED = np.ma.MaskedArray([[0.0, 1.0, 0.0]], mask=[[False, True, False]])
+
+
 @pytest.mark.parametrize(
-    "rows", [[[0.0, math.nan, 0.0]], [[0.0, math.inf, 0.0]], [[0.0, 0.0]], [["a", 0, 0]], [0.0], [[10**400, 0, 0]]]
+    "rows", [[[0.0, math.nan, 0.0]], [[0.0, math.inf, 0.0]], [[0.0, 0.0]], [["a", 0, 0]], [0.0], [[10**400, 0, 0]], MASKED]
 )
 def test_rows_that_are_none_are_refused_without_a_value(keys: Paillier, rows: Any) -> None:
     with pytest.raises(InvalidParameter, match="The rows are invalid: they are numbers, none missing, in 3 columns"):
         owner(plan_of(keys), "north").message(rows)
+
+
+def test_a_masked_value_is_missing_where_all_owners_are_played(keys: Paillier) -> None:
+    owners = [MASKED, np.ma.MaskedArray(np.zeros((5, 3)))]
+    with pytest.raises(InvalidParameter, match="none missing"):
+        DistributedPCA(1, bounds=(0, 1), epsilon=1, delta="1e-9", keys=keys).fit(owners)
 
 
 def sealed(plan: ProxyPlan, name: str, text: str) -> bytes:

@@ -69,7 +69,7 @@ class DistributedPCA:
     ) -> DistributedPCA:
         """Learn from a list of arrays, one an owner. `charge` is called once an owner, before its rows are read."""
         try:
-            arrays = [np.asarray(each) for each in owners]
+            arrays = [np.asanyarray(each) for each in owners]  # a masked array keeps its mask
         except (TypeError, ValueError):
             arrays = []
         named = {tuple(each.columns) for each in owners if hasattr(each, "columns")} if arrays else ()

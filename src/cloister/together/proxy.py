@@ -221,7 +221,7 @@ def read_total(plan: ProxyPlan, keys: Paillier, data: bytes) -> NoisyMoments:
 def _rows(given: npt.ArrayLike, features: int) -> Floats:
     """An owner's rows, checked at the owner."""
     try:
-        rows = np.asarray(given, dtype=np.float64)
+        rows = np.ma.filled(np.asanyarray(given, dtype=np.float64), np.nan)  # what is masked is missing
     except (TypeError, ValueError, OverflowError):
         rows = np.empty(0)
     if rows.ndim != 2 or rows.shape[1] != features or len(rows) > MOST_ROWS or not np.isfinite(rows).all():
