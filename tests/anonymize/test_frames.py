@@ -54,6 +54,13 @@ def test_the_same_codes_from_every_kind_of_frame(frame: Any) -> None:
     assert columns["smokes"].values == [False, True, None]
 
 
+def test_an_arrow_column_of_nothing_comes_back() -> None:
+    """It ended in an error of Arrow's own, after the search."""
+    table = pl.DataFrame({"age": [31, 31], "note": ["", ""]}).to_arrow().set_column(1, "note", [[None, None]])
+    back = Anonymizer(quasi=["age"], models=[KAnonymity(2)]).fit_transform(table)
+    assert (type(back).__name__, pl.DataFrame(back)["note"].to_list()) == ("Table", [None, None])
+
+
 def test_a_frame_comes_back_in_its_kind() -> None:
     for given in frames():
         frame = read_frame(given)

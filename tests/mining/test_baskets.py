@@ -47,6 +47,20 @@ def test_every_kind_of_table_is_the_same_baskets(kind: Any, shape: str) -> None:
     assert type(read.written(read.baskets)) is type(source)
 
 
+@pytest.mark.parametrize("kind", ["polars", "pandas", "arrow"])
+def test_whole_numbers_and_days_beside_a_missing_item_stay_what_they_are(kind: str) -> None:
+    """NumPy's floats made two long numbers one item, and wrote each with ".0"; a day was a number of nanoseconds."""
+    polars = pl.DataFrame({"basket": [1, 1, 2, 2], "item": [2**53, 2**53 + 1, 2**53 + 1, None]})
+    numbers = pd.array([2**53, 2**53 + 1, 2**53 + 1, None], dtype="Int64")
+    pandas = pd.DataFrame({"basket": [1, 1, 2, 2], "item": numbers})
+    source = {"polars": polars, "pandas": pandas, "arrow": polars.to_arrow()}[kind]
+    assert read_baskets(source).lists() == [[2**53, 2**53 + 1], [2**53 + 1]]
+    found = hide_rules(source, [f"{2**53} → {2**53 + 1}"], min_support="0.5", min_confidence="0.5")
+    assert found.effects.hiding_failure == 0
+    days = pd.DataFrame({"basket": ["a", "b", "b"], "item": pd.to_datetime(["2026-01-02", None, "2026-01-02"])})
+    assert [str(item) for item in read_baskets(days).items] == ["2026-01-02 00:00:00"]
+
+
 def test_names_of_columns_can_be_said() -> None:
     renamed = {"order": LONG["basket"], "product": LONG["item"]}
     assert len(read_baskets(renamed, basket="order", item="product")) == 4

@@ -6,6 +6,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import cloister as cl
@@ -32,6 +33,13 @@ KINDS: dict[str, tuple[list[Any], list[Any], list[str]]] = {
     "a leap second twice": (["1970-01-01T00:00:59", "1970-01-01T00:00:60"], [HERE] * 2, ["", "duplicate"]),
     "nothing": ([], [], []),
 }
+
+
+def test_lengths_of_time_are_times_as_they_are_where_stays_are_found() -> None:
+    """NumPy's ended in a TypeError, and all points of a pandas column of them were missing."""
+    lengths = np.array([0, 60, "NaT"], dtype="timedelta64[s]")
+    for times in (lengths, pd.Series(lengths)):
+        assert clean_points(times, [HERE] * 3).reasons.tolist() == ["", "", "missing"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

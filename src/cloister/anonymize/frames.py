@@ -155,7 +155,7 @@ class Frame:
         if self.kind == "arrow":
             from arro3.core import Table
 
-            return Table.from_arrow(data)
+            return Table.from_arrow(data.cast({need_polars().Null: need_polars().String}))  # arro3 takes no polars column of Null
         return data
 
 

@@ -102,13 +102,19 @@ def _columns(source: Any) -> tuple[dict[str, npt.NDArray[Any]] | None, str]:
         names = list(source.columns)
         if len({str(name) for name in names}) < len(names):
             raise _refused("two columns have the same name")
-        return {str(name): np.asarray(source[name].to_numpy()) for name in names}, module
+        return {str(name): _held(source[name]) for name in names}, module
     if hasattr(source, "__arrow_c_stream__"):
         from arro3.core import Table
 
         table = Table.from_arrow(source)
         return {name: _objects(table[name].to_pylist()) for name in table.column_names}, "arrow"
     return None, ""
+
+
+def _held(series: Any) -> npt.NDArray[Any]:
+    """A frame's column, not as NumPy would hold it beside missing values: whole numbers as floats, moments as numbers."""
+    array = np.asarray(series.to_numpy())
+    return array if array.dtype.kind in "biu" else _objects(series.to_list())
 
 
 def _objects(values: Any) -> npt.NDArray[Any]:

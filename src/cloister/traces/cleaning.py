@@ -82,7 +82,7 @@ def clean_points(
     Parameters
     ----------
     times
-        Seconds, ISO texts (a leap second is the last of its minute), or numpy's datetime64.
+        Seconds, ISO texts (a leap second is the last of its minute), or numpy's datetime64 or timedelta64.
     places
         Rows of latitude and longitude, or of metres (x, y) with `degrees=False`.
     box

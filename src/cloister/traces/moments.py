@@ -53,15 +53,15 @@ def seconds(value: Any) -> float:
 
 
 def moments_of(values: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The moments of a column: at once where it holds numbers or numpy's own times.
+    """The moments of a column: at once where it holds numbers or numpy's own times and lengths of time.
 
     >>> moments_of(["1970-01-02", None, 7]).tolist()
     [86400.0, nan, 7.0]
     """
     values = values.to_pylist() if hasattr(values, "to_pylist") else values
-    array = values if isinstance(values, np.ndarray) else None
-    if array is not None and array.dtype.kind == "M":
-        array = np.where(np.isnat(array), np.nan, (array - np.datetime64(0, "s")) / np.timedelta64(1, "s"))
+    array = np.asarray(values) if hasattr(values, "dtype") else None
+    if array is not None and array.dtype.kind in "mM":
+        array = np.where(np.isnat(array), np.nan, (array - np.array(0, f"{array.dtype.kind}8[s]")) / np.timedelta64(1, "s"))
     if array is not None and array.dtype.kind in "iuf":
         found = array.astype(np.float64)
         return np.where(np.abs(found) < _LARGEST, found, np.nan)
