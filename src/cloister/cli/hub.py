@@ -339,9 +339,8 @@ def _serve(settings: Settings) -> None:
 
     checked(settings)
     with serving_lock(settings), private_files(), contextlib.ExitStack() as held:
-        at = bound(
-            settings.host, settings.port, "The hub was not started", f"port = {settings.port + 1}, or another that is free"
-        )
+        free = f"port = {8766 if settings.port == 8765 else 8765}, or another that is free"
+        at = bound(settings.host, settings.port, "The hub was not started", free)
         for each in at:
             held.enter_context(each)
         opened = held.enter_context(open_hub(settings))
