@@ -36,6 +36,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"pg_port": 8765}, "pg_port"),
     ({"max_delta": "banana"}, "delta_floor"),
     ({"max_delta": "2"}, "delta_floor"),
+    ({"max_delta": "1e99999999"}, "delta_floor"),
+    ({"survey_cap": "1e99999999"}, "survey_cap"),
+    ({"key_holder": "keys"}, "key_holder"),
+    ({"key_holder": "keys " + "5f" * 63}, "key_holder"),
+    ({"key_holder": "5f" * 64}, "key_holder"),
     ({"docs": "javascript:alert(1)"}, "docs"),
     ({"docs": "docs.example.org"}, "docs"),
     ({"docs": "https://docs.example.org/?page"}, "docs"),
@@ -95,6 +100,7 @@ FINE: list[dict[str, Any]] = [
         "ledger": "postgresql://a:5432,b:5433/l?sslmode=verify-full",
     },
     {"max_delta": "0"},
+    {"key_holder": "the keys " + "5f" * 64},
     {"max_delta": "1/100000"},
     {"memory": "512MB"},
     {"memory": "1.5 gb"},
@@ -181,6 +187,16 @@ def test_files_that_are_no_certificate_and_no_key(tmp_path: Path) -> None:
         in_chinese(only(settings, name))
         with pytest.raises(InvalidParameter, match=f"was not started: {name}"):
             check(settings)
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+def test_a_certificate_out_of_its_days_is_told_and_keeps_nothing_from_starting(days: int, tmp_path: Path) -> None:
+    certificate, key = Authority(tmp_path, "ours").issue("hub", days)
+    settings = Settings(data=tmp_path, certificate=certificate, certificate_key=key)
+    found = only(settings, "certificate")
+    assert "it has expired" in found.why
+    in_chinese(found)
+    check(settings)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "not a host", "127.0.0.1:8765"])
