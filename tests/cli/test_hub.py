@@ -211,6 +211,23 @@ def test_what_looks_at_a_hub_makes_none_where_one_was_lost(data: Path) -> None:
         assert [path.name for path in data.iterdir()] == ["hub.toml"], words
 
 
+def test_a_hub_whose_ledger_was_lost_says_so_and_opens_no_other(data: Path) -> None:
+    house = House(data, Clock())
+    house.sample_data_set()
+    house.close()
+    (data / "ledger.db").rename(data / "kept")
+    assert "ledger.db is missing" in cloister("hub", "check", "--data", str(data), code=1).stdout
+    shown = cloister("ledger", "show", str(data)).stdout  # its head is there, and tells
+    assert "the ledger is frozen: its database ends at line 1" in shown
+    for name in ("ledger.db", "ledger.head"):
+        (data / name).unlink()
+    for words in (("ledger", "show", str(data)), ("hub", "link", "--data", str(data)), ("worker", "--data", str(data))):
+        assert "its ledger is lost" in cloister(*words, code=1).stderr, words
+    assert "its ledger is lost" in cloister("hub", "check", "--data", str(data), code=1).stdout
+    (data / "kept").replace(data / "ledger.db")
+    assert "frozen" in cloister("ledger", "show", str(data)).stdout
+
+
 @pytest.fixture
 def asked(data: Path) -> Iterator[tuple[str, Visitor]]:
     """A hub that is served, and its analyst."""

@@ -15,10 +15,11 @@ from cryptography.hazmat.primitives import serialization
 
 from cloister import installed
 from cloister.errors import InvalidParameter
+from cloister.hub import serving
 from cloister.hub.checking import Weakness, weaknesses
 from cloister.hub.hub import Hub
 from cloister.hub.services import all_services
-from cloister.hub.serving import check
+from cloister.hub.serving import bound, check
 from cloister.hub.settings import Settings
 from cloister.hub.web.languages import language_of
 from cloister.installed import install
@@ -35,6 +36,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"pg_port": 8765}, "pg_port"),
     ({"max_delta": "banana"}, "delta_floor"),
     ({"max_delta": "2"}, "delta_floor"),
+    ({"max_delta": "1e99999999"}, "delta_floor"),
+    ({"survey_cap": "1e99999999"}, "survey_cap"),
+    ({"key_holder": "keys"}, "key_holder"),
+    ({"key_holder": "keys " + "5f" * 63}, "key_holder"),
+    ({"key_holder": "5f" * 64}, "key_holder"),
     ({"docs": "javascript:alert(1)"}, "docs"),
     ({"docs": "docs.example.org"}, "docs"),
     ({"docs": "https://docs.example.org/?page"}, "docs"),
@@ -94,6 +100,7 @@ FINE: list[dict[str, Any]] = [
         "ledger": "postgresql://a:5432,b:5433/l?sslmode=verify-full",
     },
     {"max_delta": "0"},
+    {"key_holder": "the keys " + "5f" * 64},
     {"max_delta": "1/100000"},
     {"memory": "512MB"},
     {"memory": "1.5 gb"},
@@ -180,6 +187,30 @@ def test_files_that_are_no_certificate_and_no_key(tmp_path: Path) -> None:
         in_chinese(only(settings, name))
         with pytest.raises(InvalidParameter, match=f"was not started: {name}"):
             check(settings)
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+def test_a_certificate_out_of_its_days_is_told_and_keeps_nothing_from_starting(days: int, tmp_path: Path) -> None:
+    certificate, key = Authority(tmp_path, "ours").issue("hub", days)
+    settings = Settings(data=tmp_path, certificate=certificate, certificate_key=key)
+    found = only(settings, "certificate")
+    assert "it has expired" in found.why
+    in_chinese(found)
+    check(settings)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "not a host", "127.0.0.1:8765"])
+def test_a_host_that_is_not_here_is_said_in_place_of_a_port_that_is_taken(host: str) -> None:
+    with pytest.raises(InvalidParameter, match="is not an address of this machine") as refused:
+        bound(host, 0, "The hub was not started", "another port")
+    assert "another port" not in str(refused.value)
+
+
+def test_a_port_that_is_taken_is_said_with_one_that_a_user_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "_bound", lambda *_: (_ for _ in ()).throw(PermissionError()))
+    said = cloister("hub", "--data", str(tmp_path / "hub"), "--port", "443", code=1).stderr
+    assert "port 443 of 127.0.0.1 is taken, or may not be listened on" in said
+    assert "Instead: port = 8765, or another that is free" in said
 
 
 def test_a_master_key_that_is_none_is_told_wherever_it_is(tmp_path: Path) -> None:

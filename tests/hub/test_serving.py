@@ -39,10 +39,10 @@ class Authority:
         self.certificate = self._signed(name, self.key, self.key, name, authority=True)
         self.file = self._written(f"{name}.pem", self.certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, name: str) -> tuple[str, str]:
-        """The files of a certificate and its key."""
+    def issue(self, name: str, days: int = 0) -> tuple[str, str]:
+        """The files of a certificate and its key, as of so many days from now."""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._signed(name, key, self.key, self.name, authority=False)
+        certificate = self._signed(name, key, self.key, self.name, authority=False, days=days)
         plain = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         return (
             self._written(f"{name}-{self.name}.pem", certificate.public_bytes(serialization.Encoding.PEM)),
@@ -50,9 +50,16 @@ class Authority:
         )
 
     def _signed(
-        self, name: str, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey, issuer: str, *, authority: bool
+        self,
+        name: str,
+        key: ec.EllipticCurvePrivateKey,
+        signer: ec.EllipticCurvePrivateKey,
+        issuer: str,
+        *,
+        authority: bool,
+        days: int = 0,
     ) -> x509.Certificate:
-        now = datetime.datetime.now(datetime.UTC)
+        now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
 
         def named(text: str) -> x509.Name:
             return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])

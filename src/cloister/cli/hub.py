@@ -280,10 +280,15 @@ def _is_there(settings: Settings) -> bool:
 def _stored(settings: Settings, found: list[Weakness]) -> list[tuple[str, str]]:
     """What is stored and can't be read, and why; where the ledger is frozen, that is found first."""
     unreadable: list[tuple[str, str]] = []
-    if not _is_there(settings) or not (settings.ledger or settings.path("ledger.db").is_file()):  # or one would be made
+    if not _is_there(settings):
         return unreadable
     from cloister.cli.ledgers import thawing
     from cloister.hub.checking import Weakness
+
+    if not settings.ledger and not settings.path("ledger.db").is_file():  # one would be made
+        why = "ledger.db is missing, and so is what was spent"
+        found.insert(0, Weakness(name="ledger", why=why, instead="put it back from the backup of hub.db"))
+        return unreadable
     from cloister.hub.hub import Hub
     from cloister.hub.migrations import waits_for_steps
     from cloister.hub.platform.access.views import every_unreadable_view
@@ -339,9 +344,8 @@ def _serve(settings: Settings) -> None:
 
     checked(settings)
     with serving_lock(settings), private_files(), contextlib.ExitStack() as held:
-        at = bound(
-            settings.host, settings.port, "The hub was not started", f"port = {settings.port + 1}, or another that is free"
-        )
+        free = f"port = {8766 if settings.port == 8765 else 8765}, or another that is free"
+        at = bound(settings.host, settings.port, "The hub was not started", free)
         for each in at:
             held.enter_context(each)
         opened = held.enter_context(open_hub(settings))

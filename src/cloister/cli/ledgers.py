@@ -206,7 +206,8 @@ def _show_populations(book: Ledger, *, as_json: bool) -> None:
     elif rows:
         click.echo(text_table(list(rows[0]), [list(row.values()) for row in rows]))
     else:
-        click.echo("no population has a budget here yet")
+        frozen = book.frozen
+        click.echo("no population has a budget here yet" if frozen is None else f"the ledger is frozen: {frozen.reason}")
 
 
 def _show_charges(book: Ledger, population: str, *, as_json: bool) -> None:

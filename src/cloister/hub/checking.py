@@ -11,15 +11,19 @@ import re
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from cryptography import x509
+
 from cloister.errors import InvalidParameter
 from cloister.hub.settings import Settings, is_loopback, listed
 from cloister.hub.web.languages import N_
 from cloister.installed import install, lacking
+from cloister.privacy import exact
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +108,7 @@ _NUMBERS = (
 _LEVELS = ("debug", "info", "warning", "error")
 _MEMORY = re.compile(r"[0-9]+(\.[0-9]+)?\s*(k|m|g|t|kb|mb|gb|tb|kib|mib|gib|tib)", re.IGNORECASE)
 _LEAST_MEMORY = 32 * 2**20
+_KEY_HOLDER = re.compile(r"\s*\S.* [0-9a-fA-F]{128}\s*")
 _DOCS = re.compile(r"https?://[^\s\"'<>?#]+")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 _KEY_BYTES = 32
@@ -178,8 +183,8 @@ def unoffered() -> list[Weakness]:
 
 def _is_number(text: str, fits: Callable[[Fraction], bool]) -> bool:
     try:
-        return fits(Fraction(text))
-    except (ValueError, ZeroDivisionError):
+        return fits(exact(text))
+    except InvalidParameter:
         return False
 
 
@@ -247,6 +252,9 @@ def _texts(settings: Settings) -> Iterator[Weakness]:
     if settings.log_level not in _LEVELS:
         why = f"{settings.log_level!r} is not one of {', '.join(_LEVELS)}"
         yield Weakness(name="log_level", why=why, instead='log_level = "info"')
+    if settings.key_holder and _KEY_HOLDER.fullmatch(settings.key_holder) is None:
+        why = "it is not a name, a space and a public key of 128 hexadecimal digits"
+        yield Weakness(name="key_holder", why=why, instead='key_holder = "NAME DIGITS", as cloister csp show prints them')
 
 
 def _names(settings: Settings) -> Iterator[Weakness]:
@@ -329,12 +337,24 @@ def _files(settings: Settings) -> Iterator[Weakness]:
                 why = why if why == _UNREADABLE else "the file holds no certificate in PEM"
                 yield Weakness(name=name, why=why, instead=f'{name} = "/path/to/certificate.pem"')
                 certificate = "" if name == "certificate" else certificate
+            elif name == "certificate" and not _valid_now(value):
+                why = "it has expired, or is valid only later by this machine's clock: browsers and clients refuse it"
+                yield Weakness(name=name, why=why, instead="a new one in its place; then start the hub again", grave=False)
     if certificate and key and Path(certificate).is_file() and Path(key).is_file():
         why = _why_not(lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b""))
         if why:
             why = why if why == _UNREADABLE else "the file holds no key in PEM without a password that belongs to the certificate"
             yield Weakness(name="certificate_key", why=why, instead='certificate_key = "/path/to/key.pem"')
     yield from _master_key(settings)
+
+
+def _valid_now(path: str) -> bool:
+    """Whether the days of the first certificate of a file include today."""
+    try:
+        own = x509.load_pem_x509_certificates(Path(path).read_bytes())[0]
+    except ValueError:  # OpenSSL takes forms that this reader does not
+        return True
+    return own.not_valid_before_utc <= datetime.now(UTC) <= own.not_valid_after_utc
 
 
 def _master_key(settings: Settings) -> Iterator[Weakness]:

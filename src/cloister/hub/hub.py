@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from sqlalchemy import select
 
+from cloister.errors import LedgerUnavailable
 from cloister.hub.database import Database, answering, left_out, sqlite_address
 from cloister.hub.keys import has_stored_secrets, hub_keyring, master_key, stored_secret
 from cloister.hub.max_delta import MaxDeltaLedger
 from cloister.hub.problems import Unauthenticated
+from cloister.hub.records.catalogue import Population
 from cloister.hub.service import Guide, JobType, Link, Service
 from cloister.hub.settings import Settings
 from cloister.installed import lacking
@@ -63,6 +66,13 @@ class Hub:
             settings.ledger or settings.path("ledger.db"), key=self.secret("ledger"), head=settings.path("ledger.head")
         )
         self.ledger.max_delta = settings.max_delta
+        with self.database.reading() as db:
+            known = db.scalar(select(Population.name).limit(1))
+        if known is not None and not self.ledger.populations() and self.ledger.frozen is None:
+            self.ledger.close()
+            self.database.close()
+            why = "its ledger is lost: it holds no budget, and the hub's database has populations"
+            raise LedgerUnavailable("The hub was not opened", why=why, instead="put ledger.db back from the backup of hub.db")
         self.meter = Meter()
         self.parts: dict[str, Any] = {}
         self.serves = False

@@ -62,12 +62,16 @@ def bound(host: str, port: int, what: str, instead: str) -> list[socket.socket]:
         try:
             told = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
             for family, address in dict.fromkeys((each[0], each[4]) for each in told):
-                with contextlib.suppress(_NoSuchFamily):
-                    found.append(undone.enter_context(_bound(family, address)))
-        except (OSError, OverflowError, UnicodeError):
+                if (made := _bound(family, address)) is not None:
+                    found.append(undone.enter_context(made))
+        except (socket.gaierror, UnicodeError):
             found = []
+        except (OSError, OverflowError):
+            why = f"port {port} of {host} is taken, or may not be listened on"
+            raise InvalidParameter(what, why=why, instead=instead) from None
         if not found:
-            raise InvalidParameter(what, why=f"port {port} of {host} is taken, or may not be listened on", instead=instead)
+            every = 'host = "127.0.0.1", or "0.0.0.0" for every address that it has'
+            raise InvalidParameter(what, why=f"{host!r} is not an address of this machine", instead=every)
         undone.pop_all()
         return found
 
@@ -175,15 +179,12 @@ def private_files() -> Iterator[None]:
         os.umask(before)
 
 
-class _NoSuchFamily(Exception):
-    """This machine has no addresses of that kind, whatever its table of names says."""
-
-
-def _bound(family: int, address: tuple[Any, ...]) -> socket.socket:
+def _bound(family: int, address: tuple[Any, ...]) -> socket.socket | None:
+    """None where this machine has no such address, whatever its table of names says."""
     try:
         made = socket.socket(family, socket.SOCK_STREAM)
     except OSError:
-        raise _NoSuchFamily from None
+        return None
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
@@ -192,7 +193,7 @@ def _bound(family: int, address: tuple[Any, ...]) -> socket.socket:
     except BaseException as error:
         made.close()
         if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
-            raise _NoSuchFamily from None
+            return None
         raise
     return made
 
