@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from cloister.attacks import audit_channel
@@ -193,3 +194,10 @@ def test_the_books_table_of_races() -> None:
     assert [counted[each] for each in domain] == [271, 311, 1_039, 3_124, 27_816]
     for optimized in (True, False):
         holds_the_truth(UnaryEncoding(domain, 5, optimized=optimized), list(races), seed=4)
+
+
+def test_texts_of_arrow_are_answers() -> None:
+    """They were refused as outside the domain."""
+    oracle = DirectEncoding(["a", "😀"], epsilon=30)
+    found = oracle.estimate(oracle.aggregate(oracle.randomize(pa.array(["😀", "a", "😀"]), random=Random.deterministic(1))))
+    assert found.counts.round().tolist() == [1, 2]

@@ -80,6 +80,7 @@ class Domain:
         >>> Domain(range(17, 91)).places(np.array([17, 90])).tolist()
         [0, 73]
         """
+        values = values.to_pylist() if hasattr(values, "to_pylist") else values  # Arrow's scalars equal no text
         array = values if isinstance(values, np.ndarray) else None
         if array is not None and array.ndim != 1:
             raise InvalidParameter("values are invalid", why="they are not a flat list", instead="values.ravel()")
