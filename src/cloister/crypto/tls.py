@@ -5,7 +5,10 @@ key, fails as `ssl.SSLError` or `OSError`: only the caller knows by which name i
 """
 
 import ssl
+from datetime import UTC, datetime
 from pathlib import Path
+
+from cryptography import x509
 
 from cloister.errors import InvalidParameter
 
@@ -41,3 +44,12 @@ def server_context(certificate: str | Path, key: str | Path, client_authority: s
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(client_authority)
     return context
+
+
+def valid_now(path: str | Path) -> bool:
+    """Whether the days of the first certificate of a PEM file include today; so too where its form is not read here."""
+    try:
+        own = x509.load_pem_x509_certificates(Path(path).read_bytes())[0]
+    except ValueError:
+        return True
+    return own.not_valid_before_utc <= datetime.now(UTC) <= own.not_valid_after_utc

@@ -11,14 +11,12 @@ import re
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cryptography import x509
-
+from cloister.crypto.tls import valid_now
 from cloister.errors import InvalidParameter
 from cloister.hub.settings import Settings, is_loopback, listed
 from cloister.hub.web.languages import N_
@@ -337,7 +335,7 @@ def _files(settings: Settings) -> Iterator[Weakness]:
                 why = why if why == _UNREADABLE else "the file holds no certificate in PEM"
                 yield Weakness(name=name, why=why, instead=f'{name} = "/path/to/certificate.pem"')
                 certificate = "" if name == "certificate" else certificate
-            elif name == "certificate" and not _valid_now(value):
+            elif name == "certificate" and not valid_now(value):
                 why = "it has expired, or is valid only later by this machine's clock: browsers and clients refuse it"
                 yield Weakness(name=name, why=why, instead="a new one in its place; then start the hub again", grave=False)
     if certificate and key and Path(certificate).is_file() and Path(key).is_file():
@@ -346,15 +344,6 @@ def _files(settings: Settings) -> Iterator[Weakness]:
             why = why if why == _UNREADABLE else "the file holds no key in PEM without a password that belongs to the certificate"
             yield Weakness(name="certificate_key", why=why, instead='certificate_key = "/path/to/key.pem"')
     yield from _master_key(settings)
-
-
-def _valid_now(path: str) -> bool:
-    """Whether the days of the first certificate of a file include today."""
-    try:
-        own = x509.load_pem_x509_certificates(Path(path).read_bytes())[0]
-    except ValueError:  # OpenSSL takes forms that this reader does not
-        return True
-    return own.not_valid_before_utc <= datetime.now(UTC) <= own.not_valid_after_utc
 
 
 def _master_key(settings: Settings) -> Iterator[Weakness]:

@@ -67,8 +67,8 @@ class Hub:
         )
         self.ledger.max_delta = settings.max_delta
         with self.database.reading() as db:
-            known = db.scalar(select(Population.name).limit(1))
-        if known is not None and not self.ledger.populations() and self.ledger.frozen is None:
+            lost = db.scalar(select(Population.name).limit(1)) and not (self.ledger.populations() or self.ledger.frozen)
+        if lost:
             self.ledger.close()
             self.database.close()
             why = "its ledger is lost: it holds no budget, and the hub's database has populations"
