@@ -217,7 +217,7 @@ def test_cuts_of_a_frame_name_its_columns() -> None:
     wrong: list[Any] = [["pay"], "pay", QuantileBins("pay"), [cl.Binned("pay", [0, 5, 10])]]
     wrong.append([QuantileBins("pay", 5), QuantileBins("pay", 9)])
     for cuts in wrong:
-        with pytest.raises(cl.InvalidParameter, match="columns whose bins are bought"):
+        with pytest.raises(cl.InvalidParameter, match="columns whose bins are measured"):
             cl.synth.fit_frame(rows, declared, epsilon=1, cuts=cuts)
     with pytest.raises(cl.UnknownColumn, match="'pya' is unknown"):
         cl.synth.fit_frame(rows, declared, epsilon=1, cuts=[QuantileBins("pya")])

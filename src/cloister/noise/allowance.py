@@ -67,7 +67,7 @@ class Share:
         if self.currency == "rho":
             return Fraction(math.floor(math.sqrt(2 * self.amount) * 2**40 * (1 - 2**-50)), 2**40)
         raise InvalidParameter(
-            "A pure ε is invalid", why="this share is counted in μ², which pays for Gaussian noise only", instead='currency="rho"'
+            "A pure ε is invalid", why="this share is counted in μ², which is for Gaussian noise only", instead='currency="rho"'
         )
 
     @property

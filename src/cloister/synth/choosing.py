@@ -157,7 +157,7 @@ class Purse:
         """What a guarantee is worth for a table, where a usual act takes this part of it."""
         pure, amount = _worth(guarantee, part)
         if amount <= 0:
-            raise InvalidParameter(f"spend={guarantee} is invalid", why="it buys nothing", instead="spend=1")
+            raise InvalidParameter(f"spend={guarantee} is invalid", why="it is too little to measure anything", instead="spend=1")
         return cls(pure=pure, amount=amount, rows=(declaration.max_rows or 1) * declaration.abilities.parts_of_a_person)
 
     def take(self, part: Fraction) -> None:

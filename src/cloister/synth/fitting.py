@@ -332,7 +332,7 @@ def fit_frame(
     table = PrivateTable(given.pop(), columns, unit=unit, max_rows=max_rows, population=FRAME)
     fine = isinstance(cuts, list | tuple) and all(isinstance(each, QuantileBins | Calendar) for each in cuts)
     if not fine or len({each.name for each in cuts}) < len(cuts):
-        why = "it is a list of columns whose bins are bought, each once"
+        why = "it is a list of columns whose bins are measured, each once"
         raise InvalidParameter(f"cuts={cuts!r} is invalid", why=why, instead="a list of QuantileBins and Calendar")
     asked = {name: name for name in columns if name != unit} | {each.name: each for each in cuts}
     budget = ApproxDP(epsilon, delta) if exact(delta, "delta") else PureDP(epsilon)

@@ -621,7 +621,7 @@ def box_of(declared: PrivateTable, name: str, cells: int = 1) -> Place:
     found = declared.column(name)
     if not isinstance(found, Place):
         raise MissingBound(
-            f"The column {name!r} is no place",
+            f"The column {name!r} is not a place",
             why=f"it is declared {found.kind}",
             instead=f'"{name}": cl.Place((4.2, 51.9, 4.5, 52.1))',
         )

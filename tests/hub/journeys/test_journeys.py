@@ -230,7 +230,7 @@ def test_the_owner_alone_compares_with_the_rows(house: House, owner: Visitor, an
 REFUSED: tuple[tuple[dict[str, str], str], ...] = (
     ({"place": ""}, "one column of places, or two columns of metres"),
     ({"moment": "where"}, "needs bounds"),
-    ({"place": "at"}, "is no place"),
+    ({"place": "at"}, "is not a place"),
     ({"moment": "nothing"}, "declares none of that name"),
     ({"nodes": "crossings"}, "its nodes and its edges"),
     ({"nodes": "streets", "edges": "crossings"}, "nodes have the columns node, longitude and latitude"),

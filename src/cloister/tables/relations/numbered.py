@@ -44,7 +44,7 @@ class Numbered(OfOne):
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", tuple(self.keys))
         object.__setattr__(self, "by", tuple((name, bool(down), bool(first)) for name, down, first in self.by))
-        check_one_of(self.kind, "kind", get_args(Numbering), why="it is no numbering", instead='kind="row_number"')
+        check_one_of(self.kind, "kind", get_args(Numbering), why="it is not a numbering", instead='kind="row_number"')
         needs_unit(self.source, "A number of rows")
         for name in (*self.keys, *(name for name, _, _ in self.by)):
             known(self.source, name)
