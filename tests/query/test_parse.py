@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -218,6 +220,14 @@ def test_what_sqlglot_reads_in_exponential_time_is_refused_before(kind: str) -> 
 def test_what_sqlglot_reads_for_ever_is_refused_before(sql: str) -> None:
     """Its reader of COPY does not come to an end on these."""
     assert isinstance(refused(sql), cl.UnsupportedQuery)
+
+
+@pytest.mark.parametrize("deep", ["(", "ABS(", "(1 + "])
+def test_as_many_parentheses_as_the_page_says_are_read(deep: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "sql.md").read_text(encoding="utf-8")
+    (most,) = map(int, re.findall(r"^\| nested parentheses \| (\d+);", page, re.MULTILINE))
+    within = most - 1  # SUM opens one
+    assert parse(f"SELECT SUM({deep * within}age{')' * within}) AS n FROM t", TABLES).names.keys() == {"n"}
 
 
 @pytest.mark.parametrize("word", ["AND", "OR"])
