@@ -194,7 +194,7 @@ def test_a_column_that_is_no_place_is_refused() -> None:
         {"who": [], "at": [], "x": []}, {"who": cl.Text(), "at": cl.Integer(0, 9), "x": cl.Integer(0, 9)}, unit="who", max_rows=9
     )
     with cl.Session({"people": table}, budget=cl.PureDP(1)) as session:
-        with pytest.raises(MissingBound, match="is no place"):
+        with pytest.raises(MissingBound, match="is not a place"):
             fit_journeys(session, "people", spend=1, moment="at", place="x")
         with pytest.raises(CloisterError, match="outside is invalid"):
             fit_journeys(session, "people", spend=1, moment="at", x="at", y="x", outside="clip")  # type: ignore[arg-type]
