@@ -34,7 +34,7 @@ from cloister.installed import install
 from cloister.printable import shown
 from cloister.tables.declaring.plain import domain_of
 from cloister.together.coordinator import WAIT, refused
-from cloister.together.messages import Message, RoundRefused, is_whole, opened, pack, unpack
+from cloister.together.messages import Message, RoundRefused, is_whole, opened, pack, received, unpack
 from cloister.together.plan import Plan
 from cloister.together.reading import LONGEST, table_in
 from cloister.together.roster import PROTOCOL, SignedRoster
@@ -46,7 +46,7 @@ _OPEN_ROUNDS = 32
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before the hub is called again, after one failure and after more."""
 _MOST, _PATIENCE = 2 * LONGEST, 600.0
-"""Bytes of what a hub sends, and seconds for them: one that drips would hold a party for days, without a word."""
+"""Bytes of what a hub sends, and seconds for them."""
 _PLAN = "plan"
 _LOG = logging.getLogger("cloister.together")
 _WORDS = 2000
@@ -161,9 +161,6 @@ class Caller:
                 failures, last = (failures + 1, problem) if problem else (0, "")
 
     def _called(self, client: object, url: str, answers: str, body: bytes) -> tuple[int, bytes]:
-        import httpx
-
-        assert isinstance(client, httpx.Client)
         poll = pack("poll", "", self.name, self.key, at=int(time.time()), roster=self.joined, answers=answers)
         headers = {
             "Authorization": "Cloister " + base64.b64encode(poll).decode(),
@@ -171,13 +168,7 @@ class Caller:
             "Content-Type": "application/octet-stream",
             "Accept-Encoding": "identity",
         }
-        found, ends = bytearray(), time.monotonic() + _PATIENCE
-        with client.stream("POST", url, content=body, headers=headers) as response:
-            for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
-                found += part
-                if len(found) > _MOST or time.monotonic() > ends:
-                    raise httpx.ReadError("it sent more than a message can be, or too slowly")
-            return response.status_code, bytes(found)
+        return received(client, url, most=_MOST, seconds=_PATIENCE, content=body, headers=headers)
 
 
 class SiteAgent(Caller):

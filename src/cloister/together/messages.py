@@ -7,6 +7,7 @@ it, so a message of another round, of another kind or of another party is refuse
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -119,3 +120,17 @@ def unbundled(data: bytes) -> list[bytes]:
 def refused(why: str, instead: str = "the message as its sender wrote it, in its own round") -> RoundRefused:
     """The refusal of what a party sent."""
     return RoundRefused("A message was refused", why=why, instead=instead)
+
+
+def received(client: Any, address: str, *, most: int, seconds: float, **sent: Any) -> tuple[int, bytes]:
+    """The status of what a hub answers and its bytes, of which it may send so many, and for so long: one that drips would hold a
+    party for days, without a word."""
+    import httpx
+
+    found, ends = bytearray(), time.monotonic() + seconds
+    with client.stream("POST", address, **sent) as response:
+        for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
+            found += part
+            if len(found) > most or time.monotonic() > ends:
+                raise httpx.ReadError("it sent more than a message can be, or too slowly")
+        return response.status_code, bytes(found)

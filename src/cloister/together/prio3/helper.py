@@ -16,7 +16,6 @@ import base64
 import json
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from hashlib import sha256
@@ -27,7 +26,7 @@ from urllib.parse import urlsplit
 from cloister.crypto import client_context
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
-from cloister.together.messages import RoundRefused
+from cloister.together.messages import RoundRefused, received
 from cloister.together.prio3.joint_survey import JointReport, JointSurvey, list_of, new_helper_key, public_of
 from cloister.together.prio3.reports import KEY_BYTES
 from cloister.together.prio3.servers import noisy_share
@@ -299,25 +298,22 @@ class HelperCalls:
     def _sent(self, body: Mapping[str, Any]) -> dict[str, Any]:
         import httpx
 
-        found, ends = bytearray(), time.monotonic() + _PATIENCE
         try:
-            with self._client.stream("POST", self._address, json=dict(body), headers=self._headers) as response:
-                if response.status_code >= 500:  # of something in between, which knows nothing of the link
-                    raise httpx.ReadError(f"it answered {response.status_code}")
-                for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
-                    found += part
-                    if len(found) > _MOST or time.monotonic() > ends:
-                        raise httpx.ReadError("it sent more than a page can be, or too slowly")
+            status, found = received(
+                self._client, self._address, most=_MOST, seconds=_PATIENCE, json=dict(body), headers=self._headers
+            )
+            if status >= 500:  # of something in between, which knows nothing of the link
+                raise httpx.ReadError(f"it answered {status}")
         except httpx.HTTPError as error:
             raise InvalidParameter(
                 "The hub was not reached", why=str(error) or type(error).__name__, instead="the link, later"
             ) from None
-        said = _read(bytes(found))
-        if response.status_code != 200:
+        said = _read(found)
+        if status != 200:
             self._over = said.get("code") in ("missing", "conflict")  # a hub's own words: discarded, or another one joined
             raise RoundRefused(
                 "The hub refused the helper",
-                why=str(said.get("detail") or said.get("title") or response.status_code)[:500],
+                why=str(said.get("detail") or said.get("title") or status)[:500],
                 instead="the link as its author sent it",
             )
         return said
