@@ -49,6 +49,18 @@ def test_a_value_of_the_wrong_kind_is_refused_by_name_without_showing_a_secret(n
         assert not (EACH[name].metadata["secret"] and wrong in str(refused.value))
 
 
+@pytest.mark.parametrize(
+    ("line", "like"), [('hosts = ["a", "b"]', 'hosts = "a, b"'), ("second_factor = true", 'second_factor = "optional"')]
+)
+def test_a_list_or_a_truth_value_is_refused_with_a_line_that_can_be_written(line: str, like: str, tmp_path: Path) -> None:
+    (tmp_path / "hub.toml").write_text(line)
+    with pytest.raises(InvalidParameter) as refused:
+        load(tmp_path)
+    assert refused.value.instead == like
+    (tmp_path / "hub.toml").write_text(like)
+    load(tmp_path)
+
+
 def test_names_that_are_none_are_refused(tmp_path: Path) -> None:
     (tmp_path / "hub.toml").write_text("prot = 8765\n")
     with pytest.raises(InvalidParameter, match="'prot'"):

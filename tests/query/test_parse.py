@@ -228,6 +228,7 @@ def test_as_many_parentheses_as_the_page_says_are_read(deep: str) -> None:
     (most,) = map(int, re.findall(r"^\| nested parentheses \| (\d+);", page, re.MULTILINE))
     within = most - 1  # SUM opens one
     assert parse(f"SELECT SUM({deep * within}age{')' * within}) AS n FROM t", TABLES).names.keys() == {"n"}
+    assert f"deeper than {most}" in refused(f"SELECT SUM({deep * most}age{')' * most}) AS n FROM t").why
 
 
 @pytest.mark.parametrize("word", ["AND", "OR"])
@@ -283,7 +284,7 @@ def test_a_question_is_read_with_little_stack_left() -> None:
         if levels:
             return deep(levels - 1)
         try:
-            return type(parse("SELECT COUNT(*) FROM t WHERE " + "(" * 60 + "age = 1" + ")" * 60, TABLES)).__name__
+            return type(parse("SELECT COUNT(*) FROM t WHERE " + "(" * 30 + "age = 1" + ")" * 30, TABLES)).__name__
         except cl.CloisterError as refusal:
             return type(refusal).__name__
 

@@ -238,7 +238,8 @@ def _value(name: str, known: Field[Any], value: Any) -> Any:
             ) from None
     if not isinstance(value, str):
         shown = "…" if known.metadata["secret"] else value
-        raise InvalidParameter(f"The setting {name} is invalid", why=f"{shown!r} is not a text", instead=f'{name} = "{shown}"')
+        like = ", ".join(map(str, shown)) if isinstance(shown, list) else known.default if isinstance(shown, bool) else shown
+        raise InvalidParameter(f"The setting {name} is invalid", why=f"{shown!r} is not a text", instead=f'{name} = "{like}"')
     return value
 
 

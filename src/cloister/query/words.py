@@ -30,7 +30,7 @@ from cloister.query.rewriting import outermost, without_all
 
 _LONGEST = 50_000
 _MOST_CONDITIONS = 500
-_DEEPEST_DOUBLING, _DEEPEST = 5, 60
+_DEEPEST_DOUBLING, _DEEPEST = 5, 30
 _MOST_DOUBLING, _MOST_TYPES = 5_000, 5
 _WITH = "WITH totals AS (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient) SELECT AVG(total) FROM totals"
 _FILTERS = threading.Lock()
