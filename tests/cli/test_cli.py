@@ -336,6 +336,10 @@ def test_a_ledger_put_back_from_a_backup_is_frozen_until_its_losses_are_entered(
     why = ("--who", "board", "--why", "backup")
     assert "0.5" in cloister("ledger", "restore", "budget.db", *why, at=folder, code=1).stderr
     cloister("ledger", "restore", "budget.db", "--loss", "people=0.4", *why, at=folder, code=1)
+    for wrong in ("people=x", "people=-1", "people=", "people", "towns=1"):
+        said = cloister("ledger", "restore", "budget.db", "--loss", wrong, *why, at=folder, code=1).stderr
+        assert f"--loss {wrong} is invalid" in said
+        assert "Instead: --loss people=" in said
     assert "ε = 0.4 left" in cloister("ledger", "restore", "budget.db", "--loss", "people=0.6", *why, at=folder).stdout
     assert "none changed" in cloister("ledger", "verify", "budget.db", at=folder).stdout
 

@@ -140,21 +140,18 @@ def _restore(book: Ledger, losses: tuple[str, ...], *, who: str, why: str) -> No
     least = dict(freeze.losses)
     given = {}
     for loss in losses:
-        population, sign, amount = loss.rpartition("=")
-        if not sign or population not in least:
-            raise InvalidParameter(
-                f"--loss {loss} is invalid",
-                why=f"the populations are {', '.join(least)}",
-                instead=loss_option(next(iter(least), "people"), "1"),
-            )
-        known = least[population]
-        entered = given[population] = ZCDP(amount, known.delta) if isinstance(known, ZCDP) else _epsilon(amount, known)
+        population, _, amount = loss.rpartition("=")
+        if (known := least.get(population)) is None:
+            like = loss_option(next(iter(least), "people"), "1")
+            raise InvalidParameter(f"--loss {loss} is invalid", why=f"the populations are {', '.join(least)}", instead=like)
+        like = f"{loss_option(population, text_of(known.rho if isinstance(known, ZCDP) else known.epsilon))}, or more"
+        try:
+            entered = given[population] = ZCDP(amount, known.delta) if isinstance(known, ZCDP) else _epsilon(amount, known)
+        except InvalidParameter as error:
+            raise InvalidParameter(f"--loss {loss} is invalid", why=error.why or error.what, instead=like) from None
         if not known <= entered:
-            raise InvalidParameter(
-                "The ledger stays frozen",
-                why=f"the loss of {population!r} is known to be at least {known} in all, and {entered} was entered",
-                instead=f"{loss_option(population, text_of(known.rho if isinstance(known, ZCDP) else known.epsilon))}, or more",
-            )
+            why = f"the loss of {population!r} is known to be at least {known} in all, and {entered} was entered"
+            raise InvalidParameter("The ledger stays frozen", why=why, instead=like)
     missing = [population for population in least if population not in given]
     if missing:
         needed = "; ".join(f"{population}: at least {least[population]}" for population in missing)
