@@ -195,6 +195,23 @@ def test_each_value_of_a_column_of_objects_is_read_under_its_declaration() -> No
     assert codes["n"] == [missing["n"]] * 3
 
 
+def test_kinds_of_columns_that_a_frame_alone_has() -> None:
+    """A column of nothing in polars; half floats and periods in pandas, a period as the moment when it begins."""
+    nothing = polars.DataFrame({"x": [None, None], "y": [1, 2]})
+    for declared in (Integer(0, 9), Category(["a"]), Date("2020-01-01", "2021-01-01"), Boolean()):
+        session = Session({"t": PrivateTable(nothing, columns={"x": declared, "y": Integer(0, 9)})}, budget=PureDP(10**9))
+        assert [*map(tuple, session.sql("SELECT COUNT(*), COUNT(x), SUM(y) FROM t", spend=10**8))] == [(2, 0, 3)]
+    odd = pandas.DataFrame(
+        {"half": np.array([1, 2.5, np.nan], dtype="float16"), "month": pandas.PeriodIndex(["2020-02", None, "2020-05"], freq="M")}
+    )
+    columns = {"half": Real(0, 9), "month": Date("2020-01-01", "2021-01-01")}
+    session = Session({"t": PrivateTable(odd, columns=columns)}, budget=PureDP(10**9))
+    asked = "SELECT COUNT(half), COUNT(month), COUNT(*) FILTER (WHERE month = DATE '2020-05-01') FROM t"
+    assert [*map(tuple, session.sql(asked, spend=10**8))] == [(2, 2, 1)]
+    with pytest.raises(InvalidDeclaration, match="the source holds times"):
+        PrivateTable(odd, columns={"month": Integer(0, 900)})
+
+
 TYPED = polars.DataFrame(ROWS)
 WRONG: list[tuple[dict[str, Any], type[CloisterError], str]] = [
     ({"columns": {}}, InvalidDeclaration, "no columns"),
@@ -235,8 +252,8 @@ def test_a_wrong_table_is_refused_when_it_is_declared(wrong: dict[str, Any], kin
         (TYPED.lazy(), "frame.collect()"),
         ([{"age": 39}], '{"age": [39, 50], "sex": ["F", "M"]}'),
         (
-            pandas.DataFrame({"age": np.array([39], dtype="float16")}),
-            'columns of common types, as frame.astype("float64") has them',
+            polars.DataFrame({"age": polars.Series([39], dtype=polars.Int128)}),
+            "columns of common types, such as int64, float64 and texts",
         ),
     ],
 )

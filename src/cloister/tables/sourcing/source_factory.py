@@ -73,10 +73,12 @@ def _recognised(source: Any) -> Source:
 
         if module == "pandas":
             return _of_pandas(source)
-        frame = tried(lambda: arro3.core.Table.from_arrow(source), Exception)
+        empty = [name for name, dtype in source.schema.items() if str(dtype) == "Null"] if module == "polars" else []
+        given = source.cast(dict.fromkeys(empty, float)) if empty else source  # polars' own form of them is not Arrow's
+        frame = tried(lambda: arro3.core.Table.from_arrow(given), Exception)
         if frame is None:
             raise unreadable(f"The {module} frame", PLAIN)
-        return FrameSource(frame, f"{module} frame")
+        return FrameSource(frame, f"{module} frame", dict.fromkeys(empty, "null"))
     raise InvalidDeclaration(
         f"A source of type {type(source).__name__} is invalid",
         why="it is not a path, a dictionary of lists, a frame, an Ibis table, a postgresql:// or an sc:// address",
@@ -94,7 +96,9 @@ def _of_pandas(frame: Any) -> Source:
         column = frame.iloc[:, [place]].reset_index(drop=True)
         dtype = column.dtypes.iloc[0]
         found = None
-        if str(getattr(getattr(dtype, "categories", None), "dtype", dtype)) != "object":
+        if str(dtype).startswith("period["):  # else its number of months or days since 1970
+            column = column.iloc[:, 0].dt.to_timestamp().to_frame()
+        if str(getattr(getattr(dtype, "categories", None), "dtype", dtype)) not in ("object", "float16"):
             found = tried(partial(arro3.core.Table.from_arrow, column), Exception)
         if found is None:
             lists[name] = column.iloc[:, 0].to_numpy()

@@ -67,7 +67,7 @@ _SQLITE_TYPES = {
     "text": "CAST(CAST({0} AS TEXT) AS BLOB)",
 }
 _SQLITE_ROWS = 10_000
-_OTHER_PROGRAM, PLAIN = "a file that another program can open", 'columns of common types, as frame.astype("float64") has them'
+_OTHER_PROGRAM, PLAIN = "a file that another program can open", "columns of common types, such as int64, float64 and texts"
 
 
 class Source(ABC):
