@@ -26,10 +26,11 @@ Messages are computed from public facts alone (promise 1): they may name columns
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
 __all__ = [
     "AccessDenied",
@@ -53,6 +54,23 @@ __all__ = [
 _LONGEST_WORD, _LONGEST_PART = 200, 4_000
 _LONG_WORD = re.compile(rf"[^\s\u3000-\u9fff\uff00-\uffef]{{{_LONGEST_WORD + 1},}}")
 """Chinese has no spaces between words."""
+
+
+_HELD = re.compile(r"array\(.*[)…]|\[\{.*[\]…]|\{[^{}]*\[.*[}…]", re.DOTALL)
+"""An array, a list of records, or columns of lists, as Python shows them."""
+_FRAME = re.compile(r"(.*?)(?:(=)|  |\n).*?((?: is| are)(?: not)? \w+)?", re.DOTALL)
+
+
+def rowless(what: str) -> str:
+    """The text without what holds rows: somebody gave a frame, an array or columns where a number or a name belongs. A frame has
+    several lines; a text or a name that is given has one, as `repr` writes it.
+
+    >>> rowless("k=    age  pay\\n0    39   12\\n1    51   30 is invalid"), rowless("k=array([39, 51]) is invalid")
+    ('k=… is invalid', 'k=… is invalid')
+    """
+    found = _HELD.sub("…", what)
+    frame = _FRAME.fullmatch(found) if "\n" in found else None
+    return f"{frame[1]}{frame[2] or ' '}…{frame[3] or ''}" if frame else found
 
 
 def brief(text: str) -> str:
@@ -86,7 +104,7 @@ class CloisterError(Exception):
     """What the audit log calls it (`stored_name`): a literal of each class."""
 
     def __init__(self, what: str, *, why: str = "", instead: str = "", rule: str = "") -> None:
-        what, why = brief(what), brief(why)
+        what, why = brief(rowless(what)), brief(why)
         instead = instead if len(instead) <= _LONGEST_PART else brief(instead)  # a line to copy stays whole
         self.what, self.why, self.instead = what, why, instead
         self.rule = rule
@@ -139,6 +157,26 @@ def check_whole(value: object, name: str, least: int, most: int | None = None, *
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
         raise InvalidParameter(f"{name}={value!r} is invalid", why=why, instead=instead)
+
+
+@contextmanager
+def numbers_alone(name: str) -> Iterator[None]:
+    """What NumPy says of a text among numbers shows it: in its place, a refusal by the name of the parameter.
+
+    >>> with numbers_alone("X"):
+    ...     float("a value of a row")
+    Traceback (most recent call last):
+    cloister.errors.InvalidParameter: X is invalid: something in it is not a number.
+      Instead: columns of numbers
+    """
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise InvalidParameter(
+            f"{name} is invalid", why="something in it is not a number", instead="columns of numbers"
+        ) from None
 
 
 def check_one_of(value: object, name: str, known: Collection[str], *, why: str = "", instead: str) -> None:

@@ -61,6 +61,17 @@ def test_whole_numbers_and_days_beside_a_missing_item_stay_what_they_are(kind: s
     assert [str(item) for item in read_baskets(days).items] == ["2026-01-02 00:00:00"]
 
 
+def test_a_series_of_lists_is_a_list_of_baskets_and_a_missing_item_is_none() -> None:
+    """Each was read as a table, and failed in Arrow's own words, which showed a row."""
+    lists: list[Any] = [["tea", None], ["tea", float("nan"), "milk"]]
+    for source in (pd.Series(lists), pl.Series([["tea", None], ["tea", "milk"]]), pa.array([["tea"], ["tea", "milk"]])):
+        assert [sorted(each) for each in read_baskets(source).lists()] == [["tea"], ["milk", "tea"]]
+    for wrong in (pd.Series([1, "secret"]), pl.DataFrame({"a": [True]}).lazy(), [[np.zeros(2)]]):
+        with pytest.raises(InvalidParameter) as refused:
+            read_baskets(wrong)
+        assert "secret" not in str(refused.value)
+
+
 def test_names_of_columns_can_be_said() -> None:
     renamed = {"order": LONG["basket"], "product": LONG["item"]}
     assert len(read_baskets(renamed, basket="order", item="product")) == 4

@@ -9,14 +9,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import duckdb
+import numpy as np
+import pandas
+import polars
 import pytest
 
 import cloister as cl
-from cloister.noise import Random
+from cloister.anonymize import KAnonymity
+from cloister.attacks import holds_rows
+from cloister.compress import PCA, Scatter
+from cloister.errors import CloisterError
+from cloister.learn import DecisionTreeClassifier, GaussianNB, LogisticRegression
+from cloister.noise import Random, SparseVector
 from cloister.tables.expression.expressions import matches
 from tests.security.losses import loss_of
 from tests.security.naive import Naive
@@ -145,3 +155,51 @@ def test_what_is_refused_is_refused_alike_in_both_worlds(sql: str, worlds: tuple
         except cl.CloisterError as refusal:
             said.append(f"{type(refusal).__name__} {refusal}")
     assert said[0] == said[1]
+
+
+_SECRET = "a value of a row"
+_GIVEN: dict[str, Any] = {
+    "frame": pandas.DataFrame({"age": [39, 51], "name": [_SECRET, _SECRET]}),
+    "column": pandas.Series([_SECRET, 39], name="age"),
+    "polars": polars.DataFrame({"age": [39], "name": [_SECRET]}),
+    "array": np.array([_SECRET, _SECRET] * 9, dtype=object),
+    "records": [{"age": 39, "name": _SECRET}],
+    "columns": {"age": [39], "name": [_SECRET]},
+}
+
+
+@pytest.mark.parametrize("given", list(_GIVEN))
+def test_rows_in_place_of_a_number_or_a_name_are_not_shown(given: str) -> None:
+    """A frame one argument too early ended in a refusal that printed it."""
+    rows = _GIVEN[given]
+    columns = {"age": cl.Integer(0, 120), "name": cl.Text()}
+    tried: list[Callable[[], object]] = [
+        lambda: cl.PureDP(rows),
+        lambda: cl.Integer(rows, 120),
+        lambda: cl.PrivateTable(columns, rows),  # type: ignore[arg-type]
+        lambda: cl.PrivateTable({"age": [39], "name": ["x"]}, {"age": rows}),
+        lambda: cl.PrivateTable({"age": [39], "name": ["x"]}, columns, unit="name", max_rows=rows),
+        lambda: KAnonymity(rows),
+        lambda: SparseVector(epsilon=1, threshold=1, hits=rows),
+        lambda: cl.Session({"people": cl.PrivateTable({"age": [39]}, {"age": cl.Integer(0, 120)})}, budget=rows),
+    ]
+    for call in tried:
+        with pytest.raises(CloisterError) as refused:
+            call()
+        assert _SECRET not in "".join(traceback.format_exception(refused.value))
+
+
+def test_a_text_among_numbers_is_not_shown_where_a_model_is_asked() -> None:
+    X, y = np.random.default_rng(0).random((30, 2)), [0, 1] * 15
+    wrong = X.astype(object)
+    wrong[3, 1] = _SECRET
+    tried: list[Callable[[], object]] = [
+        partial(made(bounds=(0, 1), epsilon=5).fit(X, y).predict, wrong)
+        for made in (LogisticRegression, GaussianNB, DecisionTreeClassifier)
+    ]
+    tried += [lambda: PCA(1).fit(wrong), lambda: PCA(1).fit(X).transform(wrong), lambda: Scatter.of_rows(wrong)]
+    tried += [lambda: holds_rows(object(), wrong)]
+    for call in tried:
+        with pytest.raises(CloisterError, match="not a number") as refused:
+            call()
+        assert _SECRET not in "".join(traceback.format_exception(refused.value))

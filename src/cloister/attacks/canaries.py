@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from cloister.attacks.audit import audit
 from cloister.attacks.confidences import Floats
 from cloister.attacks.result import AuditResult
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, numbers_alone
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee
 
@@ -237,7 +237,8 @@ def _discriminant(left: Floats, right: Floats) -> Callable[[Floats], Floats]:
 
 
 def _worlds(rows: Rows, canary: tuple[Any, Any], instead_of: tuple[Any, Any] | None) -> tuple[Rows, Rows]:
-    X, y = np.asarray(rows[0], dtype=np.float64), None if rows[1] is None else np.asarray(rows[1])
+    with numbers_alone("rows"):
+        X, y = np.asarray(rows[0], dtype=np.float64), None if rows[1] is None else np.asarray(rows[1])
     without = (X, y) if instead_of is None else _joined(X, y, instead_of)
     return without, _joined(X, y, canary)
 

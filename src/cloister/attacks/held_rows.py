@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, numbers_alone
 
 _DEEP = 12
 _CHUNK = 1 << 20
@@ -48,7 +48,8 @@ def holds_rows(model: Any, X: Any, *, images: tuple[Any, ...] = ()) -> dict[str,
 
 
 def _matrix(X: Any) -> NDArray[np.float64]:
-    rows = np.asarray(X, dtype=np.float64)
+    with numbers_alone("X"):
+        rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] < 2 or not np.isfinite(rows).all():
         raise InvalidParameter(
             "The rows are invalid",

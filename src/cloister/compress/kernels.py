@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import pairwise_distances, pairwise_kernels
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cloister.compress.projections import DCA, PCA, Projection
-from cloister.compress.scatter import Floats
+from cloister.compress.scatter import Floats, rows_of
 from cloister.errors import InvalidParameter, check_one_of
 
 _KERNELS = ("rbf", "linear", "poly", "laplacian", "sigmoid")
@@ -27,7 +27,7 @@ class _InKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def fit(self, X: npt.ArrayLike, y: Any = None, private: Any = None, *, utility: Any = None) -> Self:
         """Learn directions from rows, their labels of use (`utility`, or `y` as scikit-learn calls it) and of the secret."""
-        rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        rows = rows_of(self, X, ensure_min_samples=2)
         gram = self._gram(rows, rows)
         self.rows_, self._means, self._mean = rows, gram.mean(axis=0), float(gram.mean())
         roots, axes = np.linalg.eigh(self._centred(gram))
@@ -43,7 +43,7 @@ class _InKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def transform(self, X: npt.ArrayLike) -> Floats:
         """The rows' coordinates."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = rows_of(self, X, reset=False)
         found = self._centred(self._gram(rows, self.rows_)) @ (self._axes / np.sqrt(self._roots))
         return self.linear_.transform(found)
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cloister.compress.drawing import normal, random_of
 from cloister.compress.projections import PCA, Projection
-from cloister.compress.scatter import Floats, Scatter
+from cloister.compress.scatter import Floats, Scatter, rows_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 
@@ -48,7 +48,7 @@ class RandomProjection(Projection):
 
     def fit(self, X: npt.ArrayLike, y: Any = None, private: Any = None, *, utility: Any = None) -> Self:
         """Look at the number of columns, and at nothing else."""
-        width = validate_data(self, X, dtype=np.float64).shape[1]
+        width = rows_of(self, X).shape[1]
         random = random_of(self.random_state)
         count = self._count(Scatter(mean=np.zeros(width), total=np.zeros((0, 0))), 1.0)
         self.mean_, self.promise_ = np.zeros(width), "not differentially private"
@@ -100,7 +100,7 @@ class MultiplicativeNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def fit(self, X: npt.ArrayLike, y: Any = None, private: Any = None, *, utility: Any = None) -> Self:
         """Look at the number of columns, and at nothing else."""
-        validate_data(self, X, dtype=np.float64)
+        rows_of(self, X)
         if isinstance(self.scale, bool) or not 0 < float(self.scale) <= 5:
             raise InvalidParameter(f"scale={self.scale!r} is invalid", why="it is a number up to 5", instead="scale=0.5")
         self.promise_ = "not differentially private"
@@ -109,7 +109,7 @@ class MultiplicativeNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def transform(self, X: npt.ArrayLike) -> Floats:
         """The rows with their noise: drawn again each time, or by `random_state` the same factors, which two tables show."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = rows_of(self, X, reset=False)
         drawn = normal(rows.size, random_of(self.random_state)).reshape(rows.shape)
         return np.asarray(rows * np.exp(self.scale * drawn - self.scale**2 / 2))
 
@@ -140,7 +140,7 @@ class Rounded(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Fit the projection (None: `PCA`), and cut its coordinates."""
         if isinstance(self.levels, bool) or not isinstance(self.levels, int | np.integer) or not 2 <= self.levels <= 1000:
             raise InvalidParameter(f"levels={self.levels!r} is invalid", why="it is from 2 to 1,000", instead="levels=2")
-        rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        rows = rows_of(self, X, ensure_min_samples=2)
         projection = PCA() if self.projection is None else self.projection
         made = clone(projection) if self.n_components is None else clone(projection).set_params(n_components=self.n_components)
         self.projection_ = made.fit(rows, y if utility is None else utility, private)
@@ -155,7 +155,7 @@ class Rounded(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: npt.ArrayLike) -> Floats:
         """The middle of the level that each coordinate is in."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = rows_of(self, X, reset=False)
         return np.asarray(np.take_along_axis(self.values_, self._places(self.projection_.transform(rows)), axis=0))
 
     @available_if(lambda self: self.projection is None or hasattr(self.projection, "inverse_transform"))  # type: ignore[untyped-decorator]

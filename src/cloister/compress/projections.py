@@ -22,10 +22,10 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cloister.compress.drawing import normal, random_of
-from cloister.compress.scatter import Floats, Scatter, positive
+from cloister.compress.scatter import Floats, Scatter, positive, rows_of
 from cloister.errors import InvalidParameter
 
 _RHO, _RHO_PRIME = 0.02, 0.1
@@ -53,7 +53,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def fit(self, X: npt.ArrayLike, y: Any = None, private: Any = None, *, utility: Any = None) -> Self:
         """Learn directions from rows, their labels of use (`utility`, or `y` as scikit-learn calls it) and of the secret."""
-        rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        rows = rows_of(self, X, ensure_min_samples=2)
         scatter = Scatter.of_rows(rows, *self._labels(len(rows), y if utility is None else utility, private))
         if self.needs_private and private is None:
             scatter = replace(scatter, private=np.zeros_like(scatter.total))
@@ -80,7 +80,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def transform(self, X: npt.ArrayLike) -> Floats:
         """The rows' coordinates."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = rows_of(self, X, reset=False)
         return np.asarray((rows - self.mean_) @ self.components_.T)
 
     def inverse_transform(self, Z: npt.ArrayLike) -> Floats:

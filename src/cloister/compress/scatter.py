@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, numbers_alone
 from cloister.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class Scatter:
     @classmethod
     def of_rows(cls, X: npt.ArrayLike, utility: Any = None, private: Any = None) -> Scatter:
         """The exact scatters of rows."""
-        rows = np.asarray(X, dtype=np.float64)
+        with numbers_alone("X"):
+            rows = np.asarray(X, dtype=np.float64)
         mean = rows.mean(axis=0)
         away = rows - mean
         basis = None
@@ -126,6 +127,14 @@ class Scatter:
     def width(self) -> int:
         """How many columns there are."""
         return len(self.mean)
+
+
+def rows_of(estimator: Any, X: npt.ArrayLike, **how: Any) -> Floats:
+    """The rows that an estimator was given, as scikit-learn checks them."""
+    from sklearn.utils.validation import validate_data
+
+    with numbers_alone("X"):
+        return np.asarray(validate_data(estimator, X, dtype=np.float64, **how))
 
 
 def scatter_questions(

@@ -72,7 +72,8 @@ class Hub:
             self.ledger.close()
             self.database.close()
             why = "its ledger is lost: it holds no budget, and the hub's database has populations"
-            raise LedgerUnavailable("The hub was not opened", why=why, instead="put ledger.db back from the backup of hub.db")
+            like = f"put {'its tables' if settings.ledger else 'ledger.db'} back from the backup of the hub's database"
+            raise LedgerUnavailable("The hub was not opened", why=why, instead=like)
         self.meter = Meter()
         self.parts: dict[str, Any] = {}
         self.serves = False

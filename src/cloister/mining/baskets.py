@@ -45,15 +45,15 @@ class Baskets:
 
     @staticmethod
     def of(lists: Iterable[Iterable[Item]]) -> Baskets:
-        """From an iterable of iterables of items."""
+        """From an iterable of iterables of items, where a missing one is none."""
         places: dict[Item, int] = {}
         items: list[int] = []
         baskets: list[int] = []
         number = -1
         for number, basket in enumerate(_checked(lists)):
             try:
-                held = [places.setdefault(item, len(places)) for item in basket]
-            except TypeError:
+                held = [places.setdefault(item, len(places)) for item in basket if item is not None and item == item]
+            except (TypeError, ValueError):
                 raise InvalidParameter(
                     f"basket {number} is invalid",
                     why="an item is a text or a number, not a list of some",

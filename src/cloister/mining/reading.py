@@ -75,7 +75,7 @@ def read_with_shape(source: Any, *, basket: str | None = None, item: str | None 
     if columns is None:
         if isinstance(source, str | bytes) or not isinstance(source, Iterable):
             raise _refused(f"a {type(source).__name__} holds no baskets")
-        return Read(baskets=Baskets.of(source), shape="lists")
+        return Read(baskets=Baskets.of(source.to_pylist() if hasattr(source, "to_pylist") else source), shape="lists")
     if basket is not None or item is not None or {"basket", "item"} <= set(columns):
         one, other = "basket" if basket is None else basket, "item" if item is None else item
         for name in (one, other):
@@ -98,12 +98,12 @@ def _columns(source: Any) -> tuple[dict[str, npt.NDArray[Any]] | None, str]:
             raise _refused("two columns have the same name")
         return {str(name): _objects(values) for name, values in source.items()}, "dict"
     module = type(source).__module__.partition(".")[0]
-    if module in ("pandas", "polars") and hasattr(source, "columns"):
+    if module in ("pandas", "polars") and hasattr(source, "shape") and hasattr(source, "columns"):
         names = list(source.columns)
         if len({str(name) for name in names}) < len(names):
             raise _refused("two columns have the same name")
         return {str(name): _held(source[name]) for name in names}, module
-    if hasattr(source, "__arrow_c_stream__"):
+    if hasattr(source, "__arrow_c_stream__") and hasattr(source, "schema"):  # a series is a list of baskets
         from arro3.core import Table
 
         table = Table.from_arrow(source)

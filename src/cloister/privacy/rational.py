@@ -53,7 +53,7 @@ def exact(value: Exact, name: str = "value") -> Fraction:
     if isinstance(value, numbers.Real):  # numpy's shorter floats: their own shortest text, not that of the double they widen to
         return _from_text(str(value), value, name)
     raise InvalidParameter(
-        f"{name}={shown(value)} is invalid", why=f"a {type(value).__name__} is not an exact number", instead=f'{name}="0.1"'
+        f"{name}=… is invalid", why=f"a {type(value).__name__} is not an exact number", instead=f'{name}="0.1"'
     )
 
 

@@ -19,7 +19,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, numbers_alone
 from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, interval_of
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.parameters import Limits, check_all
@@ -224,10 +224,11 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
                         instead=f"rows with values of {domain!r:.99}".replace(", nullable=True", ""),
                     )
         named = not self._frameless or hasattr(X, "columns")
-        if finite and named:
-            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
         if finite:
-            found = check_array(X, dtype=np.float64, estimator=self, input_name="X")
+            with numbers_alone("X"):
+                if named:
+                    return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+                found = check_array(X, dtype=np.float64, estimator=self, input_name="X")
         else:
             found = matrix_of(X, features=self.n_features_in_)
             if named:

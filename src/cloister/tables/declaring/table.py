@@ -331,9 +331,8 @@ def _check_columns(columns: Mapping[str, Domain], source: Source) -> None:
         )
     for name, domain in columns.items():
         if isinstance(domain, type) or not isinstance(domain, Domain):
-            raise InvalidDeclaration(
-                f"Column {name!r} is invalid", why=f"{domain!r} is not a declaration", instead=f'"{name}": cl.Integer(0, 120)'
-            )
+            why = f"{getattr(domain, '__name__', type(domain).__name__)} is not a declaration"  # not what may be rows
+            raise InvalidDeclaration(f"Column {name!r} is invalid", why=why, instead=f'"{name}": cl.Integer(0, 120)')
         if isinstance(domain, Place):
             _check_place(name, domain, source)
             continue
