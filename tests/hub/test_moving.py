@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 import cloister as cl
 from cloister.cli.hub import hub as hub_command
+from cloister.errors import LedgerUnavailable
 from cloister.hub import moving
 from cloister.hub.hub import Hub
 from cloister.hub.moving import MoveRefused, move
@@ -216,3 +217,14 @@ def test_a_row_that_cannot_be_read_is_told_before_anything_is_moved(
         with pytest.raises(MoveRefused, match="a row of person can't be read"):
             move(hub, address)
     assert tables(address) == 0
+
+
+def test_a_ledger_of_postgresql_that_is_empty_is_put_back_from_its_own_backup(
+    house: House, postgres_server: postgres.Server
+) -> None:
+    house.sample_data_set()
+    house.close()
+    settings = dataclasses.replace(house.settings, ledger=new_schema(postgres_server))
+    with pytest.raises(LedgerUnavailable, match="its ledger is lost") as refused:
+        Hub(settings)
+    assert refused.value.instead == "put its tables back from the backup of the hub's database"

@@ -71,9 +71,13 @@ class Hub:
         if lost:
             self.ledger.close()
             self.database.close()
-            why = "its ledger is lost: it holds no budget, and the hub's database has populations"
-            like = f"put {'its tables' if settings.ledger else 'ledger.db'} back from the backup of the hub's database"
-            raise LedgerUnavailable("The hub was not opened", why=why, instead=like)
+            raise LedgerUnavailable(
+                "The hub was not opened",
+                why="its ledger is lost: it holds no budget, and the hub's database has populations",
+                instead="put its tables back from the backup of the hub's database"
+                if settings.ledger
+                else "put ledger.db back from the backup of hub.db",
+            )
         self.meter = Meter()
         self.parts: dict[str, Any] = {}
         self.serves = False
