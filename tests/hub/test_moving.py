@@ -224,7 +224,8 @@ def test_a_ledger_of_postgresql_that_is_empty_is_put_back_from_its_own_backup(
 ) -> None:
     house.sample_data_set()
     house.close()
+    (house.settings.data / "ledger.head").unlink()
     settings = dataclasses.replace(house.settings, ledger=new_schema(postgres_server))
     with pytest.raises(LedgerUnavailable, match="its ledger is lost") as refused:
-        Hub(settings)
+        Hub(settings, services=())
     assert refused.value.instead == "put its tables back from the backup of the hub's database"
