@@ -83,7 +83,7 @@ def main() -> None:
         sys.exit(1)  # a refusal, as any other: 2 is for failures of cloister
     except (KeyboardInterrupt, click.Abort) as error:
         refused = isinstance(error, click.Abort) and not isinstance(error.__cause__, KeyboardInterrupt)  # a no to a question
-        stands = "what was reserved stays charged, and the same question runs once more under that charge"
+        stands = "what was reserved stays charged, and the same command goes on from there"
         click.echo("not confirmed: nothing was done" if refused else f"interrupted; {stands}", err=True)
         sys.exit(1 if refused else 130)
     except ModuleNotFoundError as error:
