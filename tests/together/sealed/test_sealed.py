@@ -506,8 +506,13 @@ def test_what_is_not_whole_or_not_declared_is_invalid(tmp_path: Path) -> None:
     (tmp_path / "wrong.masked").write_bytes(text)
     with pytest.raises(cl.InvalidDeclaration, match="twice"):
         cl.SealedTable(tmp_path, holder)
+    for away in (tmp_path / "nowhere", [tmp_path / "nowhere"]):
+        with pytest.raises(cl.InvalidDeclaration, match="there is no nowhere"):
+            cl.SealedTable(away, holder)
+    (tmp_path / "empty").mkdir()
     with pytest.raises(cl.InvalidDeclaration, match="none was given"):
-        cl.SealedTable(tmp_path / "nowhere", holder)
+        cl.SealedTable(tmp_path / "empty", holder)
+    assert cl.SealedTable(batch.path, holder).source.schema == cl.SealedTable([batch.path], holder).source.schema
     with pytest.raises(cl.InvalidDeclaration, match="one text that can be shown"):
         cl.SealedTable([batch.path], holder, who=" ")
     sums = {"columns": {"pay": cl.Integer(0, 2**40)}, "population": "p"}

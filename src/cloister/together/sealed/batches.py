@@ -155,6 +155,10 @@ class Head:
     def read(cls, path: Path) -> Head:
         """Of a file."""
         start = len(MAGIC) + 4
+        if not path.is_file():
+            raise InvalidDeclaration(
+                "The batches are invalid", why=f"there is no {path.name}", instead="the *.masked files, or their folder"
+            )
         with path.open("rb") as file:
             data = file.read(start)
             length = int.from_bytes(data[len(MAGIC) :], "big")

@@ -37,7 +37,7 @@ class SealedTable(PrivateTable):
 
     Parameters
     ----------
-    batches: a folder of `.masked` files, or their paths; all of one format.
+    batches: `.masked` files, or folders of them; all of one format.
     key_holder: who has their keys, here or elsewhere.
     size: a public hint of the number of rows.
     purpose, who: for what and for whom is asked, where the session does not say it; the key holder keeps it with its charge.
@@ -83,7 +83,8 @@ class SealedSource(Source):
     def __init__(
         self, batches: str | Path | Iterable[str | Path], key_holder: KeyHolder | KeyHolderLine, *, purpose: str, who: str
     ) -> None:
-        paths = sorted(Path(batches).glob("*.masked")) if isinstance(batches, str | Path) else [Path(each) for each in batches]
+        given = [Path(batches)] if isinstance(batches, str | Path) else [Path(each) for each in batches]
+        paths = [found for each in given for found in (sorted(each.glob("*.masked")) if each.is_dir() else [each])]
         self.batches = [Batch(path) for path in paths]
         check_words(purpose=purpose, who=who)
         self.key_holder, self.purpose, self.who = key_holder, purpose, who
