@@ -299,7 +299,7 @@ LONG = [
     f"SELECT COUNT(*) FROM staff WHERE level > {' * '.join(['9' * 150] * 3)}",
     f"SELECT COUNT(*) FROM staff WHERE {' OR '.join(f'level = {n}' for n in range(600))}",
     f"SELECT COUNT(*) FROM staff WHERE {'(' * 70}level > 3{')' * 70}",
-    f"SELECT COUNT(*) FROM staff WHERE {'NOT (' * 55}level > 3{')' * 55}",
+    f"SELECT COUNT(*) FROM staff WHERE {'NOT ' * 400}level > 3",
     f"SELECT SUM({' + '.join(['level'] * 200)}) FROM staff",
     f"SELECT COUNT(*) FROM staff{' ' * 60_000}",
     f"SELECT COUNT(*) FROM {'(SELECT * FROM ' * 20}staff{') AS t' * 20}",
