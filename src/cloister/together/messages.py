@@ -122,7 +122,7 @@ def refused(why: str, instead: str = "the message as its sender wrote it, in its
     return RoundRefused("A message was refused", why=why, instead=instead)
 
 
-def received(client: Any, address: str, *, most: int, seconds: float, **sent: Any) -> tuple[int, bytes]:
+def received(client: Any, address: Any, *, most: int, seconds: float, **sent: Any) -> tuple[int, bytes]:
     """The status of what a hub answers and its bytes, of which it may send so many, and for so long: one that drips would hold a
     party for days, without a word."""
     import httpx

@@ -453,7 +453,7 @@ def _described(source: Source, what: str) -> dict[str, Kind]:
         rows = tried(lambda: connection.execute(f"DESCRIBE SELECT * FROM {source.attach(connection)}").fetchall(), duckdb.Error)
     if rows is None:
         raise unreadable(what, PLAIN if isinstance(source, FrameSource) else _OTHER_PROGRAM)
-    schema = {name: _kind_of_duckdb(kind) for name, kind, *_ in rows}
+    schema = {name: _DUCKDB_KINDS.get(kind.partition("(")[0], "other") for name, kind, *_ in rows}
     check_names([name for name, *_ in rows])
     return schema
 
@@ -470,10 +470,6 @@ def _outermost(columns: Sequence[tuple[str, int]]) -> list[str]:
             names.append(name)
         within = max(within - 1, 0) + children
     return names
-
-
-def _kind_of_duckdb(name: str) -> Kind:
-    return _DUCKDB_KINDS.get(name.partition("(")[0], "other")
 
 
 def check_names(names: Sequence[str]) -> None:
