@@ -228,4 +228,4 @@ def test_a_ledger_of_postgresql_that_is_empty_is_put_back_from_its_own_backup(
     settings = dataclasses.replace(house.settings, ledger=new_schema(postgres_server))
     with pytest.raises(LedgerUnavailable, match="its ledger is lost") as refused:
         Hub(settings, services=())
-    assert refused.value.instead == "put its tables back from the backup of the hub's database"
+    assert refused.value.instead == "put it back from the backup of the hub's database"

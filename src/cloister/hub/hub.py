@@ -71,12 +71,9 @@ class Hub:
         if lost:
             self.ledger.close()
             self.database.close()
+            why = "its ledger is lost: it holds no budget, and the hub's database has populations"
             raise LedgerUnavailable(
-                "The hub was not opened",
-                why="its ledger is lost: it holds no budget, and the hub's database has populations",
-                instead="put its tables back from the backup of the hub's database"
-                if settings.ledger
-                else "put ledger.db back from the backup of hub.db",
+                "The hub was not opened", why=why, instead="put it back from the backup of the hub's database"
             )
         self.meter = Meter()
         self.parts: dict[str, Any] = {}

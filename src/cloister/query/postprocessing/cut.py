@@ -170,7 +170,8 @@ class _Cut:
 
     def is_private(self, query: exp.Expression, known: Known) -> bool:
         """Whether any name in it may be that of a private table. A name too many costs no more than a trial."""
-        private = {part for name, table in self.tables.items() if isinstance(table, PrivateTable) for part in _spellings(name)}
+        private = {name.lower() for name, table in self.tables.items() if isinstance(table, PrivateTable)}
+        private |= {name.rpartition(".")[2] for name in private}
         waiting = [(query, known)]
         seen: set[int] = set()
         while waiting:
@@ -463,10 +464,6 @@ def _columns_of(parsed: Parsed, tables: Tables) -> tuple[tuple[Column, ...], boo
     open_keys = any(not isinstance(key, str) or key not in declared or declared[key].size is None for key in keys)
     ordered = any(each.source not in keys for each in parsed.layout.order)  # which row comes first is noise's, then
     return tuple(columns), open_keys or ordered or parsed.layout.chooses
-
-
-def _spellings(name: str) -> tuple[str, ...]:
-    return name.lower(), name.lower().rpartition(".")[2]
 
 
 def _word_of(join: exp.Join) -> str:

@@ -178,7 +178,8 @@ class Plan:
         widest: dict[str, float] = {}
         first: dict[str, str] = {}  # the table whose statistic has the bare name
         for shape, formulas, blanks, threshold in asked:
-            rows = _expected_group(shape) if group_size is None else group_size
+            size = shape.declaration.size
+            rows = group_size if group_size is not None or size is None else size / max(shape.grid.cells, 1)
             readings = {**blanks, **expected(shape, blanks, rows)}
             if threshold is not None:
                 readings["units"] = chosen(readings["units"], threshold.least, confidence, rows)
@@ -363,10 +364,6 @@ def _delta_each(spend: Spend, delta: Fraction, shapes: Sequence[Shape]) -> Fract
             "Undeclared keys are not supported", why=why, instead=f"columns={{{named}: cl.Category([…])}} or {better}"
         )
     return delta / len(shapes)
-
-
-def _expected_group(shape: Shape) -> float | None:
-    return None if shape.declaration.size is None else shape.declaration.size / max(shape.grid.cells, 1)
 
 
 def _words(part: Part) -> list[str]:
