@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import zipfile
@@ -15,6 +16,8 @@ from tests.hub.guests.test_running import A1, Play, play_in
 from tests.hub.house import House
 
 ABOUT: dict[str, Any] = {"name": "half", "title": "Half of the ages", "inputs": ["age"], "low": [0], "high": [120], "blocks": 100}
+RUNS = itertools.count()
+"""How often a test of this file ran: the hub that they share keeps what a run registered (`make again`)."""
 CODE = "def f(rows):\n    return [sum(rows['age']) / len(rows['age']) / 2]\n"
 TESTS = """
 def test_one():
@@ -67,17 +70,19 @@ def sent(play: Play, archive: bytes, table: str = "") -> Any:
 
 
 def test_a_package_is_tested_registered_and_versioned(play: Play) -> None:
-    made = sent(play, packed(), "people")
+    name = f"half{next(RUNS) or ''}"
+    about = {**ABOUT, "name": name}
+    made = sent(play, packed(about), "people")
     assert made.status_code == 201, made.text
-    assert made.json() == {"name": "half", "package": "half", "version": 1, "passed": 2, "done": 5, "runs": 5}
-    again = sent(play, packed())
+    assert made.json() == {"name": name, "package": name, "version": 1, "passed": 2, "done": 5, "runs": 5}
+    again = sent(play, packed(about))
     assert again.status_code == 409
-    assert "half is the same already" in again.text
-    later = sent(play, packed(code=CODE.replace("/ 2", "/ 2.0")))
-    assert later.json() == {"name": "half-2", "package": "half", "version": 2, "passed": 1, "done": 0, "runs": 0}
-    third = sent(play, packed({**ABOUT, "blocks": 50}, **{"README.md": "Half of them."}))
-    assert (third.json()["name"], third.json()["version"]) == ("half-3", 3)
-    shown = re.sub(r"<[^>]+>", "", play.provider.client.get("/algorithms/half-3").text)
+    assert f"{name} is the same already" in again.text
+    later = sent(play, packed(about, code=CODE.replace("/ 2", "/ 2.0")))
+    assert later.json() == {"name": f"{name}-2", "package": name, "version": 2, "passed": 1, "done": 0, "runs": 0}
+    third = sent(play, packed({**about, "blocks": 50}, **{"README.md": "Half of them."}))
+    assert (third.json()["name"], third.json()["version"]) == (f"{name}-3", 3)
+    shown = re.sub(r"<[^>]+>", "", play.provider.client.get(f"/algorithms/{name}-3").text)
     for told in ("Half of the ages", "Half of them.", "CC0", "test_made_up", "version 1", "version 2"):
         assert told in shown, told
 
@@ -93,7 +98,7 @@ def test_by_the_page(play: Play) -> None:
     token = re.search(r'name="form_token" value="([^"]+)"', page.text)
     assert token is not None
     fields = {"form_token": token[1], "table": "people"}
-    for archive, status in ((b"PK", 422), (packed({**ABOUT, "name": "by-page"}), 303)):
+    for archive, status in ((b"PK", 422), (packed({**ABOUT, "name": f"by-page-{next(RUNS)}"}), 303)):
         answer = play.provider.client.post("/uploads/algorithms", data=fields, files={"file": ("p.zip", archive)})
         assert answer.status_code == status, answer.text
     assert (
