@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -168,3 +171,13 @@ def test_every_database_is_opened_where_its_settings_are_safe(tmp_path: Path, mo
         with pytest.raises(duckdb.OutOfMemoryException):
             opened.execute("CREATE TABLE t AS SELECT random() AS x FROM range(10_000_000) ORDER BY x")
     assert not list(tmp_path.iterdir()), "rows were spilled"
+
+
+def test_an_interruption_in_the_engine_is_one() -> None:
+    """DuckDB says RuntimeError of it: a loop that goes on behind refusals went on behind the notebook's stop button."""
+    connection = duckdb.connect(config={"threads": 1})
+    clock = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        clock.start()
+        guard.guarded("It stopped", lambda: connection.execute("SELECT sum(sin(i)) FROM range(9000000000) t(i)").fetchall())
+    assert stopped.value.__cause__ is stopped.value.__context__ is None

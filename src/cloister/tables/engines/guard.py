@@ -25,7 +25,7 @@ def guarded(
     instead: str = "",
 ) -> Result:
     """What the work gives; a refusal of ours passes without its history, any other failure becomes an `EngineError` of fixed
-    text.
+    text, and the `RuntimeError` into which DuckDB turns a Ctrl-C is a `KeyboardInterrupt` again.
 
     >>> def work():
     ...     raise ValueError("row 44: Alice")
@@ -35,7 +35,7 @@ def guarded(
     ...     print(error, error.__cause__, error.__context__)
     The engine could not answer: it failed. None None
     """
-    refusal: CloisterError
+    refusal: CloisterError | KeyboardInterrupt
     try:
         return work()
     except CloisterError as error:
@@ -44,7 +44,10 @@ def guarded(
     except Exception as error:
         if owner_debug is not None:
             owner_debug(error)
-        refusal = memory_exceeded(what) if _for_want_of_memory(error) else EngineError(what, why=why, instead=instead)
+        if isinstance(error, RuntimeError) and str(error) == "Query interrupted":
+            refusal = KeyboardInterrupt()
+        else:
+            refusal = memory_exceeded(what) if _for_want_of_memory(error) else EngineError(what, why=why, instead=instead)
     try:
         raise refusal
     finally:
