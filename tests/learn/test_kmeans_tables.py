@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,32 @@ def test_what_was_bought_before_is_told_and_not_paid_again() -> None:
         assert again.guarantee_ == PureDP("1.4")
     assert again.spent_[0].amount == Fraction(1, 2)
     assert sum(line.amount for line in again.spent_) == Fraction(14, 10)
+
+
+def test_rounds_that_were_interrupted_are_not_paid_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins where it began, so each round that was charged is asked, and answered, once more for nothing; in a later session
+    and as often as one likes."""
+    rounds, about = 0, {"features": ["a", "b"], "spend": PureDP(5)}
+
+    def stopped_once(*asked: Any, **more: Any) -> Any:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 3:
+            raise KeyboardInterrupt
+        return round_of_table(*asked, **more)
+
+    monkeypatch.setattr("cloister.learn.clustering.kmeans_tables.round_of_table", stopped_once)
+    models = []
+    for way in range(3):
+        table = table_of(blobs(400), version="1")
+        with cl.Session({"people": table}, budget=PureDP(20), ledger=tmp_path / "ledger.db") as session:
+            if way == 0:
+                with pytest.raises(KeyboardInterrupt):
+                    KMeans(3, method="engine").fit_table(session, "people", **about)
+                assert 0 < session.spent.epsilon < 5
+            models.append(KMeans(3, method="engine").fit_table(session, "people", **about))
+            assert session.spent == PureDP(5)
+    assert all(np.array_equal(models[0].cluster_centers_, each.cluster_centers_) for each in models)
 
 
 def test_it_is_no_worse_than_the_way_by_rows() -> None:

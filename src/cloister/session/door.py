@@ -148,8 +148,10 @@ class Door:
 
     @property
     def choices(self) -> Random:
-        """Where methods take choices from that protect nothing."""
-        return self.registry.random
+        """Where methods take choices from that protect nothing: the same each time, so that what was interrupted goes on where it
+        was, and the same call costs nothing again."""
+        random = self.registry.random
+        return random if random.marked else Random.derived(self.ledger.derive("choices"))
 
     @property
     def marked(self) -> bool:
