@@ -176,8 +176,7 @@ def test_every_database_is_opened_where_its_settings_are_safe(tmp_path: Path, mo
 def test_an_interruption_in_the_engine_is_one() -> None:
     """DuckDB says RuntimeError of it: a loop that goes on behind refusals went on behind the notebook's stop button."""
     connection = duckdb.connect(config={"threads": 1})
-    clock = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt) as stopped:
-        clock.start()
         guard.guarded("It stopped", lambda: connection.execute("SELECT sum(sin(i)) FROM range(9000000000) t(i)").fetchall())
     assert stopped.value.__cause__ is stopped.value.__context__ is None
