@@ -10,6 +10,7 @@ import pytest
 
 from cloister.anonymize.safepub import parameters
 from cloister.anonymize.safepub.parameters import delta_of, largest_rate, least_k
+from cloister.errors import InvalidParameter
 from cloister.privacy.precision import context, real, up
 
 
@@ -74,3 +75,17 @@ def test_small_epsilons_are_answered_as_before_and_after_few_sizes(
     assert least_k.__wrapped__(epsilon, delta, largest_rate(epsilon)) == k
     assert len(looked) < 300
     assert len(set(looked)) > 3
+
+
+def test_an_epsilon_beyond_floats_needs_no_more_than_a_smaller_one() -> None:
+    """Half of the rows, and all of one person's class seen with a chance of 2^−20 < 10^−6."""
+    half, delta = Fraction(1, 2), Fraction(1, 10**6)
+    assert [least_k(Fraction(epsilon), delta, half) for epsilon in (10, 36, 37, 800)] == [20] * 4
+    assert delta_of(20, Fraction(800), half) <= delta < delta_of(19, Fraction(800), half)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(10), Fraction(1, 10**14), Fraction(1, 10**17), Fraction(1, 10**30)])
+def test_what_no_k_is_found_for_is_refused_with_a_line_that_works(epsilon: Fraction) -> None:
+    with pytest.raises(InvalidParameter, match=r"no k up to 100,000.*\n.*sampling=\"0.5\""):
+        least_k(epsilon, Fraction(1, 10**6), largest_rate(epsilon))
+    assert least_k(max(epsilon, Fraction(1)), Fraction(1, 10**6), Fraction(1, 2)) < 40

@@ -294,10 +294,16 @@ def test_an_owner_answers_once_and_pays_first(keys: Paillier) -> None:
 
 
 MASKED = np.ma.MaskedArray([[0.0, 1.0, 0.0]], mask=[[False, True, False]])
+DATES = np.array([["2020-01-01"] * 3], dtype="datetime64[D]")
 
 
 @pytest.mark.parametrize(
-    "rows", [[[0.0, math.nan, 0.0]], [[0.0, math.inf, 0.0]], [[0.0, 0.0]], [["a", 0, 0]], [0.0], [[10**400, 0, 0]], MASKED]
+    "rows",
+    [
+        *([[0.0, math.nan, 0.0]], [[0.0, math.inf, 0.0]], [[0.0, 0.0]], [["a", 0, 0]], [0.0], [[10**400, 0, 0]], MASKED),
+        *(DATES, pd.DataFrame(DATES), DATES - DATES[0, 0], np.ones((1, 3)) * 1j),
+    ],
+    ids=lambda rows: type(rows).__name__,
 )
 def test_rows_that_are_none_are_refused_without_a_value(keys: Paillier, rows: Any) -> None:
     with pytest.raises(InvalidParameter, match="The rows are invalid: they are numbers, none missing, in 3 columns"):
@@ -397,6 +403,7 @@ def test_keys_and_plans_that_are_none_are_refused(keys: Paillier) -> None:
         ({"bounds": 3}, InvalidParameter, "it is a pair"),
         ({"n_components": 4}, InvalidParameter, "from 1 to the 3 columns"),
         ({"radius": "1"}, InvalidParameter, "a length above 0"),
+        ({"bounds": (0, 1e-300)}, InvalidParameter, "no column has room"),  # radius=1 would be refused again
         ({"colluders": 2}, InvalidParameter, "at least one must be honest"),
         ({"epsilon": 0}, InvalidParameter, "epsilon"),
     ],

@@ -106,7 +106,7 @@ class ProxyPlan(SendingPlan):
             raise InvalidParameter(
                 "The bounds are invalid", why="one is no finite number, or they are the wrong way round", instead="bounds=(0, 1)"
             )
-        if (ends[0] == ends[1]).all():
+        if (ends[1] - ends[0]).max() < 1e-99:
             raise InvalidParameter("The bounds are invalid", why="no column has room between them", instead="bounds=(0, 1)")
         if not 1e-100 < self.radius < 1e102:  # squares of sums are floating-point numbers
             raise InvalidParameter(f"radius={self.radius!r} is invalid", why="it is a length above 0", instead="radius=1")
@@ -221,7 +221,8 @@ def read_total(plan: ProxyPlan, keys: Paillier, data: bytes) -> NoisyMoments:
 def _rows(given: npt.ArrayLike, features: int) -> Floats:
     """An owner's rows, checked at the owner."""
     try:
-        rows = np.ma.filled(np.asanyarray(given, dtype=np.float64), np.nan)  # what is masked is missing
+        found = np.asanyarray(given)  # dates would be counts of days
+        rows = np.ma.filled(found.astype(np.float64), np.nan) if found.dtype.kind in "biufO" else np.empty(0)  # masked: missing
     except (TypeError, ValueError, OverflowError):
         rows = np.empty(0)
     if rows.ndim != 2 or rows.shape[1] != features or len(rows) > MOST_ROWS or not np.isfinite(rows).all():

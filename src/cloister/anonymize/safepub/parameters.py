@@ -25,6 +25,8 @@ from cloister.privacy.precision import context, down, real, up
 from cloister.privacy.rational import text_of
 
 _LARGEST_K = 100_000
+_LEAST, _ENOUGH = 1e-12, Fraction(36)
+"""Of ε: below the one nothing is worked out; what holds for the other holds for all above."""
 _DIGITS = 40.0
 """Terms of a sum in floating point are left out from e to minus this power of the first on."""
 _NEGLIGIBLE = -45
@@ -51,7 +53,7 @@ def delta_of(k: int, epsilon: Fraction, rate: Fraction) -> Fraction:
     """
     _check_rate(epsilon, rate)
     number = context()
-    beta, factor = real(rate), number.exp(real(epsilon))
+    beta, factor = real(rate), number.exp(real(min(epsilon, _ENOUGH)))
     gamma = 1 - (1 - beta) / factor
     slope = gamma * number.log(gamma / beta) + (1 - gamma) * number.log((1 - gamma) / (1 - beta))
     best, first = number.mpf(0), k
@@ -75,19 +77,19 @@ def least_k(epsilon: Fraction, delta: Fraction, rate: Fraction) -> int:
     if delta <= 0:
         raise InvalidParameter("delta=0 is invalid", why="a class may always be seen whole", instead='delta="1e-6"')
     low, high = 0, 1
-    factor = math.exp(float(min(epsilon, Fraction(700))))
-    countable = 0 < float(rate) < 1 and 1 - (1 - float(rate)) / factor < 1 and float(delta) > 0
-    while not countable or _roughly(high, epsilon, rate) > float(delta):
+    roughly = float(min(epsilon, _ENOUGH))
+    countable = roughly > _LEAST and 0 < float(rate) < 1 and _gamma(roughly, float(rate)) < 1 and float(delta) > 0
+    while not countable or _roughly(high, roughly, float(rate)) > float(delta):
         low, high = high, 2 * high
         if not countable or high > _LARGEST_K:
             raise InvalidParameter(
                 f"epsilon={text_of(epsilon)}, delta={text_of(delta)} is invalid",
-                why=f"it needs classes of more than {_LARGEST_K:,} people",
-                instead="a larger delta, or an epsilon between 0.1 and 10",
+                why=f"no k up to {_LARGEST_K:,} is known to be enough",
+                instead='sampling="0.5" with an epsilon of at least 1, a larger delta, or an epsilon between 0.1 and 4',
             )
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _roughly(middle, epsilon, rate) > float(delta) else (low, middle)
+        low, high = (middle, high) if _roughly(middle, roughly, float(rate)) > float(delta) else (low, middle)
     found = max(high - 1, 1)
     while delta_of(found, epsilon, rate) > delta:
         found += 1
@@ -122,11 +124,15 @@ def _over(people: int, k: int, beta: Any, factor: Any, gamma: Any) -> Any:
     return total
 
 
-def _roughly(k: int, epsilon: Fraction, rate: Fraction) -> float:
+def _gamma(epsilon: float, beta: float) -> float:
+    """1 − (1 − β)e^−ε, of the smallest numbers as well."""
+    return beta * math.exp(-epsilon) - math.expm1(-epsilon)
+
+
+def _roughly(k: int, epsilon: float, beta: float) -> float:
     """`delta_of` in floating point, to find the k that is then checked."""
-    beta, factor = float(rate), math.exp(float(epsilon))
-    gamma = 1 - (1 - beta) / factor
-    slope = gamma * math.log(gamma / beta) + (1 - gamma) * math.log((1 - gamma) / (1 - beta))
+    factor, gamma = math.exp(epsilon), _gamma(epsilon, beta)
+    slope = gamma * math.log(gamma / beta) + (1 - gamma) * (math.log1p(-gamma) - math.log1p(-beta))
     odds, best, first = beta / (1 - beta), 0.0, k
     while True:
         people = max(first, math.ceil((first - 1) / gamma))
