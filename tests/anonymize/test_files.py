@@ -381,6 +381,16 @@ def test_a_column_without_a_name_is_refused_in_memory_too(text: str, tmp_path: P
         asked.fit_transform(tmp_path / "people.csv")
 
 
+@pytest.mark.parametrize("rows", [0, 6])
+def test_a_column_of_no_type_since_no_row_has_a_value_is_a_column(rows: int, tmp_path: Path) -> None:
+    pl.DataFrame({"age": [30, 30, 30, 60, 60, 60][:rows], "town": [None] * rows}).write_parquet(tmp_path / "people.parquet")
+    asked = Anonymizer(quasi=["age", "town"], models=[KAnonymity(3)], suppression=0, search="mondrian")
+    done = anonymize_file(asked, tmp_path / "people.parquet", tmp_path / "released.parquet")
+    released = pl.read_parquet(tmp_path / "released.parquet")
+    assert (done.written, released.height, released["town"].null_count()) == (rows, rows, rows)
+    assert asked.report_.classes == rows // 3
+
+
 def test_brackets_in_the_name_of_a_file_are_no_pattern(tmp_path: Path) -> None:
     (tmp_path / "people[1].csv").write_text("age\n30\n30\n", encoding="utf-8")
     (tmp_path / "people1.csv").write_text("age\n99\n99\n", encoding="utf-8")

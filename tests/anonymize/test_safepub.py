@@ -326,13 +326,17 @@ def test_a_session_charges_it_and_gives_what_the_mechanism_gives() -> None:
 def test_a_session_refuses_a_table_of_several_rows_a_person_and_other_declarations() -> None:
     columns = {"who": cl.Text(), "age": cl.Integer(0, 99)}
     table = cl.PrivateTable({"who": ["a", "a"], "age": [30, 31]}, columns, unit="who", max_rows=2)
+    once = cl.PrivateTable({"who": ["a", "b"], "age": [30, 31]}, columns)
     safe = SafePub(1, "1e-6", columns=AGES, levels={"age": 0})
-    with cl.Session({"visits": table}, budget=cl.ApproxDP(5, "1e-5"), random=Random.deterministic(1)) as session:
+    with cl.Session({"visits": table, "people": once}, budget=cl.ApproxDP(5, "1e-5"), random=Random.deterministic(1)) as session:
         with pytest.raises(InvalidParameter, match="several rows"):
             publish_safely(session, "visits", safe)
         other = SafePub(1, "1e-6", columns={"age": cl.Integer(0, 50)}, levels={"age": 0})
-        with pytest.raises(InvalidParameter):
-            publish_safely(session, "visits", other)
+        with pytest.raises(InvalidParameter, match=r"columns=\{'age': cl.Integer\(low=0, high=99, nullable=False\)\}"):
+            publish_safely(session, "people", other)
+        named = SafePub(1, "1e-6", columns={"who": cl.Category(["a", "b"])})  # no levels of a text: the session has to say more
+        with pytest.raises(InvalidParameter, match=r"cl.PrivateTable\(…, columns=\{'who': cl.Category\(\['a', 'b'\]\)\}\)"):
+            publish_safely(session, "people", named)
         assert session.spent == cl.ApproxDP(0, 0)
 
 

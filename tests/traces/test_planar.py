@@ -251,7 +251,15 @@ def test_what_is_declared_wrongly_is_refused(wrong: dict[str, Any]) -> None:
         PlanarLaplace(**wrong)
 
 
-@pytest.mark.parametrize("points", [[1.0, 2.0], [[1.0]], [[math.nan, 0.0]], [[math.inf, 0.0]], [["a", "b"]], [[1e12, 0.0]], None])
+@pytest.mark.parametrize(
+    "points",
+    [
+        *([1.0, 2.0], [[1.0]], [[math.nan, 0.0]], [[math.inf, 0.0]], [["a", "b"]], [[1e12, 0.0]], None, [[10**400, 0]]),
+        *(np.array([["2026-01-01"] * 2], dtype="datetime64[D]"), np.ones((1, 2)) * 1j),
+        np.ma.MaskedArray([[1.0, 2.0]], mask=[[False, True]]),
+    ],
+    ids=lambda points: type(points).__name__,
+)
 def test_points_that_are_none_are_refused(points: Any) -> None:
     with pytest.raises(InvalidParameter, match="two finite numbers"):
         PlanarLaplace(1).release(points)

@@ -284,7 +284,7 @@ class _Published:
                 duck.register(f"{_LABELS}{place}", Table.from_arrow(pl.DataFrame(named)))
         outside = np.zeros(frame.rows, dtype=bool) if self.outside is None else self.outside
         columns += [pl.Series("gone", recoded.suppressed), pl.Series("outside", outside)]
-        duck.register(_MAPPING, Table.from_arrow(pl.DataFrame(columns)))
+        duck.register(_MAPPING, Table.from_arrow(pl.DataFrame(columns).cast({pl.Null: pl.String})))
         return written
 
 

@@ -313,8 +313,9 @@ def checked_points(points: Any) -> Points:
     [[350.0, 120.0]]
     """
     try:
-        found = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = np.asanyarray(points)  # what is masked is missing, and dates are no metres
+        found = np.ma.filled(given.astype(np.float64), np.nan) if given.dtype.kind in "biufO" else np.empty(0)
+    except (TypeError, ValueError, OverflowError):
         found = np.empty(0)
     if found.ndim != 2 or found.shape[1] != 2 or not np.isfinite(found).all() or (np.abs(found) > _FURTHEST).any():
         raise InvalidParameter(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cloister.anonymize.safepub.safepub import SafelyPublished, SafePub
+from cloister.anonymize.safepub.safepub import MOST_VALUES, SafelyPublished, SafePub
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import Guarantee
@@ -92,11 +92,14 @@ class SafePubRows:
                 instead="a table with one row for each person, or max_rows=1",
             )
         for column, domain in self.method.columns.items():
-            if column in declaration.columns and declaration.column(column) != domain:
+            theirs = declaration.columns.get(column, domain)
+            if theirs != domain:
+                fits = type(theirs) is type(domain) and (theirs.size or MOST_VALUES + 1) <= MOST_VALUES
+                told = f"columns={{{column!r}: cl.{(theirs if fits else domain)!r}}}"
                 raise InvalidParameter(
                     f"The column {column!r} is invalid",
                     why="it is declared otherwise in the session than in `columns`",
-                    instead=f"columns={{{column!r}: {declaration.column(column)!r}}}",
+                    instead=told if fits else f"cl.PrivateTable(…, {told})",
                 )
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:

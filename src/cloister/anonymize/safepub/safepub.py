@@ -27,7 +27,7 @@ from cloister.noise.bernoulli import bernoulli
 from cloister.privacy import ApproxDP, Exact, exact, exact_positive, exact_probability
 from cloister.tables import Boolean, Category, Date, Domain, Integer, Real
 
-_MOST_VALUES = 100_000
+MOST_VALUES = 100_000
 _SHARE_FOR_CHOOSING = Fraction(1, 5)
 
 
@@ -212,10 +212,10 @@ class SafePub:
         return {Integer: pl.Int64, Real: pl.Float64, Boolean: pl.Boolean, Date: pl.Date}[type(domain)]
 
     def _ladder(self, name: str, domain: Domain) -> Ladder:
-        if not isinstance(domain, Integer | Real | Category | Boolean | Date) or (domain.size or _MOST_VALUES + 1) > _MOST_VALUES:
+        if not isinstance(domain, Integer | Real | Category | Boolean | Date) or (domain.size or MOST_VALUES + 1) > MOST_VALUES:
             raise MissingBound(
                 f"The column {name!r} needs bounds",
-                why=f"its values are not declared, or there are more than {_MOST_VALUES:,}",
+                why=f"its values are not declared, or there are more than {MOST_VALUES:,}",
                 instead=f'columns={{"{name}": cl.Category([…])}}, or a coarser step',
             )
         values = [*domain.values(), None]
