@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import cloister as cl
-from cloister.errors import CloisterError, MissingBound
+from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.noise import Random
-from cloister.traces import Journeys, clean_points, fit_journeys
+from cloister.traces import Journeys, clean_points, fit_journeys, stay_points, unique_in_the_crowd
 from cloister.traces.cleaning import REASONS, in_order, slow_enough
 
 BOX = (4.2, 51.9, 4.5, 52.1)
@@ -97,7 +97,6 @@ def test_nobody_who_stays_is_faster_and_honest_points_outlast_teleports(seed: in
 
 
 def test_what_stays_can_be_told_stays_of() -> None:
-    from cloister.traces import stay_points
 
     times, places, _ = KINDS["0/0"]
     found = clean_points(times, places)
@@ -206,3 +205,15 @@ def test_moments_of_arrow_are_moments() -> None:
     times = ["2026-03-02T08:00", None, "2026-03-02T08:01"]
     places = [[52.0, 4.3]] * 3
     assert clean_points(arrow.array(times), places).kept.tolist() == clean_points(times, places).kept.tolist() == [0, 2]
+
+
+def test_a_masked_place_is_missing_and_one_beyond_floats_is_refused_whoever_reads_it() -> None:
+    places = np.ma.MaskedArray([[52.0, 4.0], [52.0, 5.0]], mask=[[False, False], [False, True]])
+    assert str(clean_points([0, 60], places)) == "1 of 2 points stay; left out: 1 missing"
+    with pytest.raises(InvalidParameter, match="missing or infinite"):
+        stay_points([0, 60], places)
+    with pytest.raises(InvalidParameter, match="row of finite numbers"):
+        unique_in_the_crowd(["a", "b"], places)
+    for read in (clean_points, stay_points, unique_in_the_crowd):
+        with pytest.raises(InvalidParameter, match="places is invalid"):
+            read([0], [[10**400, 0]])

@@ -255,8 +255,8 @@ def _box(box: Any, degrees: bool) -> tuple[float, float, float, float]:
 
 def _places(places: Any, count: int) -> Floats:
     try:
-        where = np.asarray(places, dtype=np.float64)
-    except (TypeError, ValueError):
+        where = np.ma.filled(np.asanyarray(places, dtype=np.float64), np.nan)
+    except (TypeError, ValueError, OverflowError):
         where = np.empty(0)
     if count == 0 and where.size == 0:
         return np.empty((0, 2))

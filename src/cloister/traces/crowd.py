@@ -97,8 +97,8 @@ def _checked(who: Any, places: Any) -> tuple[Integers, npt.NDArray[np.float64]]:
     names = np.asarray(who)
     names = names.astype(str) if names.dtype.kind == "O" else names
     try:
-        rows = np.asarray(places, dtype=np.float64)
-    except (TypeError, ValueError):
+        rows = np.ma.filled(np.asanyarray(places, dtype=np.float64), np.nan)
+    except (TypeError, ValueError, OverflowError):
         rows = np.empty(0)
     if rows.ndim != 2 or not rows.size or names.shape != rows.shape[:1] or not np.isfinite(rows).all():
         raise InvalidParameter(

@@ -135,8 +135,8 @@ def _checked(times: Any, places: Any, distance: float, duration: float, degrees:
     if clock.dtype.kind in "OU":
         clock = moments_of(clock.ravel().tolist()) if clock.ndim == 1 else np.empty(0)
     try:
-        seconds, where = clock.astype(np.float64), np.asarray(places, dtype=np.float64)
-    except (TypeError, ValueError):
+        seconds, where = clock.astype(np.float64), np.ma.filled(np.asanyarray(places, dtype=np.float64), np.nan)
+    except (TypeError, ValueError, OverflowError):
         seconds, where = np.empty(0), np.empty(0)
     if where.ndim != 2 or where.shape[1:] != (2,) or seconds.shape != where.shape[:1]:
         raise InvalidParameter(

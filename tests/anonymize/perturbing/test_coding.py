@@ -163,3 +163,11 @@ def test_multiples_of_a_tenth_stay_what_they_are(how: str) -> None:
 def test_halves_go_away_from_zero_by_how_they_are_written() -> None:
     halves = {"n": [0.15, 0.25, -0.15, -0.25, 1.05, None]}
     assert Rounding(columns="n", base=0.1).apply(halves, shuffle=False) == {"n": [0.2, 0.3, -0.2, -0.3, 1.1, None]}
+
+
+@pytest.mark.parametrize("how", ["nearest", "random", "down"])
+def test_numbers_whose_neighbours_are_farther_than_the_base_stay_as_they_are(how: str) -> None:
+    floats = {"n": [1e15 + 0.5, -1e15 - 0.5, 1e308, -1.7e308, 2.0, None]}
+    assert Rounding(columns="n", base=0.1, how=how).apply(floats, shuffle=False) == floats
+    whole = {"n": [2**62 - 1, 3, None]}
+    assert Rounding(columns="n", base=0.5, how=how).apply(whole, shuffle=False) == whole

@@ -152,12 +152,14 @@ class Rounding:
         if large is not None and exact.denominator == 1:
             down, rest = _parts([Fraction(value or 0) / exact for value in large])
         else:
-            rough = numbers / self.base
+            far = np.abs(numbers) >= 2.0**53 * self.base  # no other float is nearer to a multiple
+            known = np.where(far, 0.0, numbers)
+            rough = known / self.base
             down = np.floor(rough)
             rest = rough - down
             # where floats would decide it by their own rounding, fractions do: 0.3 is three tenths, and 0.15 half way to two
             near = np.abs(rough * 2 - np.rint(rough * 2)) < 1e-6
-            values, inside = np.unique(numbers[near], return_inverse=True)
+            values, inside = np.unique(known[near], return_inverse=True)
             told = _parts([Fraction(str(value)) / exact for value in values.tolist()])
             down[near], rest[near] = (part.astype(np.float64)[inside] for part in told)
         if self.how == "nearest":
@@ -168,7 +170,8 @@ class Rounding:
             whole = ((down + up) * int(exact)).tolist()
             kept = zip(large or [], whole, strict=True)
             return columns.same_type(name, [None if value is None else made for value, made in kept])
-        return columns.fitting(name, (down + up) * exact.numerator / exact.denominator)
+        made = (down + up) * exact.numerator / exact.denominator
+        return columns.changed(name, ~far, np.where(far, numbers, made))
 
 
 def _parts(steps: list[Fraction]) -> tuple[npt.NDArray[Any], Floats]:
