@@ -18,6 +18,7 @@ proposals of four are kept. ∎
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -312,11 +313,11 @@ def checked_points(points: Any) -> Points:
     >>> checked_points([[350, 120]]).tolist()
     [[350.0, 120.0]]
     """
-    try:
+    found: Points = np.empty(0)
+    with suppress(TypeError, ValueError, OverflowError):
         given = np.asanyarray(points)  # what is masked is missing, and dates are no metres
-        found = np.ma.filled(given.astype(np.float64), np.nan) if given.dtype.kind in "biufO" else np.empty(0)
-    except (TypeError, ValueError, OverflowError):
-        found = np.empty(0)
+        if given.dtype.kind in "biufO":
+            found = np.ma.filled(given.astype(np.float64), np.nan)
     if found.ndim != 2 or found.shape[1] != 2 or not np.isfinite(found).all() or (np.abs(found) > _FURTHEST).any():
         raise InvalidParameter(
             "points is invalid", why="it must be rows of two finite numbers, in metres", instead="[[350.0, 120.0]]"
