@@ -314,7 +314,7 @@ def checked_points(points: Any) -> Points:
     """
     try:
         given = np.asanyarray(points)  # what is masked is missing, and dates are no metres
-        found = np.ma.filled(given.astype(np.float64), np.nan) if given.dtype.kind in "biufO" else np.empty(0)
+        found: Points = np.ma.filled(given.astype(np.float64), np.nan) if given.dtype.kind in "biufO" else np.empty(0)
     except (TypeError, ValueError, OverflowError):
         found = np.empty(0)
     if found.ndim != 2 or found.shape[1] != 2 or not np.isfinite(found).all() or (np.abs(found) > _FURTHEST).any():
