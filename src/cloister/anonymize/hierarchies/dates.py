@@ -65,7 +65,7 @@ class Dates(Hierarchy):
         if column.kind != "date" and known:
             raise InvalidParameter(
                 f"The dates of {column.name!r} are invalid",
-                why=f"{known[0]!r} is not a date",
+                why=f"its values are of the kind {column.kind}",
                 instead="a column of dates, or Hierarchy.masking()",
             )
         return finished(column, [[self.label(value, step) for value in known] for step in self.steps])

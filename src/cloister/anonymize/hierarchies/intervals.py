@@ -174,7 +174,7 @@ def _numbers(column: EncodedColumn) -> list[Any]:
     if column.kind not in ("integer", "real") and known:
         raise InvalidParameter(
             f"The intervals of {column.name!r} are invalid",
-            why=f"{column.values[0]!r} is not a number",
+            why=f"its values are of the kind {column.kind}",
             instead="Hierarchy.dates(…), Hierarchy.masking() or Hierarchy.of({…})",
         )
     return column.values[:known]
