@@ -25,8 +25,7 @@ from cloister.privacy.precision import context, down, real, up
 from cloister.privacy.rational import text_of
 
 _LARGEST_K = 100_000
-_LEAST, _ENOUGH = 1e-12, Fraction(36)
-"""Of ε: below the one nothing is worked out; what holds for the other holds for all above."""
+_LEAST, _ENOUGH = 1e-12, Fraction(36)  # of ε: less is not worked out, and what holds for 36 holds above
 _DIGITS = 40.0
 """Terms of a sum in floating point are left out from e to minus this power of the first on."""
 _NEGLIGIBLE = -45
@@ -125,8 +124,7 @@ def _over(people: int, k: int, beta: Any, factor: Any, gamma: Any) -> Any:
 
 
 def _gamma(epsilon: float, beta: float) -> float:
-    """1 − (1 − β)e^−ε, of the smallest numbers as well."""
-    return beta * math.exp(-epsilon) - math.expm1(-epsilon)
+    return beta * math.exp(-epsilon) - math.expm1(-epsilon)  # 1 − (1 − β)e^−ε, of the smallest numbers as well
 
 
 def _roughly(k: int, epsilon: float, beta: float) -> float:
